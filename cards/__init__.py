@@ -1,0 +1,1 @@
+"""The cards app: sessions, their event log and the card protocol."""

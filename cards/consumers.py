@@ -1,0 +1,194 @@
+"""The consumer: from ASGI messages to a connection, and nothing more.
+
+Spec: EMIT 2; Ruling E25.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.consumer import AsyncConsumer
+from channels.exceptions import StopConsumer
+
+from cards.authentication import principal_of_scope
+from cards.live.connection import Connection
+from cards.live.hub import Hub
+from cards.protocol.client_messages import Ping
+from cards.protocol.codec import decode_client_message
+from cards.protocol.errors import RemoteProtocolError, make_error, refuse
+from cards.protocol.kinds import ErrorType
+from cards.transport import SendTransport, open_transport
+
+logger = logging.getLogger(__name__)
+
+#: Frames of one client that may wait to be handled; a client that sends faster is
+#: told so. Spec: none; ours.
+MAX_WAITING_FRAMES = 256
+
+#: Frames up to this length are looked at before they wait, so that a ping is
+#: answered while earlier frames wait for the database.
+MAX_PING_CHARS = 4096
+
+#: Close codes. Spec: RFC 6455 7.4; Rulings E22, E25.
+GOING_AWAY = 1001
+TOO_LARGE = 1009
+
+
+class CardConsumer(AsyncConsumer):
+    """One WebSocket on /v1/ws.
+
+    Args:
+        hub: Where the sessions are.
+        idle_timeout_s: Seconds of silence after which the socket is closed; 0 for
+            never.
+        max_frame_bytes: Largest text frame.
+        allow_anonymous: Whether clients that nobody signed in may own sessions.
+    """
+
+    # The connection follows its session in this process; rings from other workers
+    # come to the hub once, not to each consumer.
+    channel_layer_alias = None
+
+    def __init__(
+        self,
+        *,
+        hub: Hub,
+        idle_timeout_s: int,
+        max_frame_bytes: int,
+        allow_anonymous: bool,
+    ) -> None:
+        self._hub = hub
+        self._idle_timeout_s = idle_timeout_s
+        self._max_frame_bytes = max_frame_bytes
+        self._allow_anonymous = allow_anonymous
+        self._transport: Any = None
+        self._connection: Connection | None = None
+        self._frames: asyncio.Queue[str | RemoteProtocolError] = asyncio.Queue()
+        self._reader: asyncio.Task[None] | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._heard_at = 0.0
+
+    async def __call__(
+        self,
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[dict[str, Any]]],
+        send: Callable[[dict[str, Any]], Awaitable[None]],
+    ) -> None:
+        """Serve the connection, and forget it however it ends."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            # `websocket_disconnect` may never come: a cancelled consumer only
+            # passes through here.
+            await self._clean_up()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Call the handler without channels' database housekeeping.
+
+        Channels closes old connections on a thread that all consumers share, for
+        every single frame.
+        """
+        await getattr(self, message["type"].replace(".", "_"))(message)
+
+    async def websocket_connect(self, message: dict[str, Any]) -> None:
+        """Accept the client if it may be here, and greet it."""
+        principal = await principal_of_scope(
+            self.scope, allow_anonymous=self._allow_anonymous
+        )
+        if principal is None:
+            await self.send({"type": "websocket.close", "code": 4401})
+            raise StopConsumer
+        self._transport = open_transport(self.send)
+        await self.send({"type": "websocket.accept"})
+        self._connection = Connection(self._hub, self._transport, principal)
+        self._heard()
+        self._watch_silence()
+        await self._connection.open(_session_id_of(self.scope))
+        self._reader = asyncio.create_task(self._handle_frames(self._connection))
+
+    async def websocket_receive(self, message: dict[str, Any]) -> None:
+        """Put a frame behind those that wait; a ping is answered at once."""
+        connection = self._connection
+        if connection is None:
+            return
+        self._heard()
+        text = message.get("text")
+        if text is None:
+            self._put(
+                refuse(
+                    "binary frames are not supported",
+                    code="BINARY_FRAME",
+                    allowed="text frames",
+                )
+            )
+        elif len(text) > self._max_frame_bytes:
+            connection.close(TOO_LARGE)
+        elif _is_ping(text):
+            connection.pong()
+        elif self._frames.qsize() >= MAX_WAITING_FRAMES:
+            connection.tell_error(
+                make_error(
+                    ErrorType.OVERLOADED,
+                    f"{MAX_WAITING_FRAMES} frames wait; this one had no effect",
+                    code="TOO_MANY_FRAMES",
+                )
+            )
+        else:
+            self._put(text)
+
+    def _put(self, frame: str | RemoteProtocolError) -> None:
+        self._frames.put_nowait(frame)
+
+    async def _handle_frames(self, connection: Connection) -> None:
+        while True:
+            frame = await self._frames.get()
+            if isinstance(frame, RemoteProtocolError):
+                connection.tell_error(frame.error)
+            else:
+                await connection.receive(frame)
+
+    async def websocket_disconnect(self, message: dict[str, Any]) -> None:
+        """End with the socket."""
+        raise StopConsumer
+
+    def _heard(self) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+
+    def _watch_silence(self) -> None:
+        # One timer that looks again, instead of one that is set anew per frame.
+        if self._idle_timeout_s == 0:
+            return
+        loop = asyncio.get_running_loop()
+        remaining_s = self._heard_at + self._idle_timeout_s - loop.time()
+        if remaining_s <= 0 and self._connection is not None:
+            self._connection.close(GOING_AWAY)
+            return
+        self._idle_timer = loop.call_later(max(remaining_s, 0.05), self._watch_silence)
+
+    async def _clean_up(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        if self._connection is not None:
+            self._connection.end()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait([self._reader])
+        if isinstance(self._transport, SendTransport):
+            await self._transport.stop()
+
+
+def _session_id_of(scope: dict[str, Any]) -> str | None:
+    query = parse_qs(scope.get("query_string", b"").decode("utf-8", "replace"))
+    given = query.get("session_id")
+    return given[-1] if given else None
+
+
+def _is_ping(text: str) -> bool:
+    if len(text) > MAX_PING_CHARS or "ing" not in text:
+        return False
+    try:
+        return isinstance(decode_client_message(text), Ping)
+    except RemoteProtocolError:
+        return False

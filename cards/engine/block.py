@@ -1,0 +1,212 @@
+"""What all blocks share: opening, closing with the truth, and nesting.
+
+Nesting follows the code: the parent of a card is the innermost open block of the
+current task. A task that is started inside a block begins there, so parallel tasks
+nest correctly.
+
+Spec: engine-api.md, Scopes; Rulings E10, E11, E12.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import ClassVar, Self
+
+from cards.builder import Builder
+from cards.engine.engine import EngineError
+from cards.protocol.card_tree import Card
+from cards.protocol.errors import ErrorInfo, make_error
+from cards.protocol.ids import MAIN_AGENT
+from cards.protocol.kinds import CardKind, CloseStatus, ErrorType
+from cards.protocol.payloads import Payload
+
+logger = logging.getLogger(__name__)
+
+_innermost: ContextVar["Block | None"] = ContextVar("cardwire_block", default=None)
+
+
+class Context:
+    """What the blocks of one turn share.
+
+    Args:
+        builder: Makes the frames.
+        turn_card: Root of all cards.
+        run_id: The turn's `run_` id, on every frame outside sub-agents.
+        model: Shown on messages; "" for none.
+        shows_exceptions: Whether clients see the text of unexpected exceptions.
+    """
+
+    def __init__(
+        self,
+        *,
+        builder: Builder,
+        turn_card: Card,
+        run_id: str,
+        model: str,
+        shows_exceptions: bool,
+    ) -> None:
+        self.builder = builder
+        self.turn_card = turn_card
+        self.run_id = run_id
+        self.model = model
+        self.shows_exceptions = shows_exceptions
+        #: What the assistant said in this turn, for the history of the next ones.
+        self.said: list[str] = []
+
+
+def innermost_card(context: Context) -> Card:
+    """Return the card of the innermost open block of this task, else the turn's."""
+    block = _innermost.get()
+    while block is not None:
+        # A task may outlive the blocks it was started in; a closed one gives way
+        # to what is around it.
+        if block.context is context and block.card.is_open:
+            return block.card
+        block = block.outer
+    return context.turn_card
+
+
+def error_of(exception: BaseException, *, shows_exceptions: bool) -> ErrorInfo:
+    """Return the ErrorInfo that an exception in an engine stands for.
+
+    Spec: Ruling E11; engine-api.md.
+    """
+    if isinstance(exception, EngineError):
+        return exception.error
+    message = "the engine raised an unexpected error"
+    if shows_exceptions:
+        message = f"{type(exception).__name__}: {exception}"
+    return make_error(ErrorType.INTERNAL, message)
+
+
+def close_open_below(
+    builder: Builder, card: Card, status: CloseStatus, error: ErrorInfo | None
+) -> None:
+    """Close everything still open below a card, children before parents.
+
+    What was left open when its parent ended well did not end well itself: it is
+    cancelled.
+
+    Spec: Rulings E10, E11.
+    """
+    if status in (CloseStatus.OK, CloseStatus.SKIPPED):
+        status = CloseStatus.CANCELLED
+    error = error if status is CloseStatus.FAILED else None
+    for each in builder.open_below(card):
+        builder.close(each, status, error=error)
+
+
+class Block(ABC):
+    """An open card as an async context manager.
+
+    Leaving it closes the card: `ok`, or `failed` when an exception comes through,
+    or `cancelled` when the task is cancelled. The exception goes on up.
+    """
+
+    kind: ClassVar[CardKind]
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        parent: Card | None,
+        agent_id: str = MAIN_AGENT,
+        agent_run_id: str | None = None,
+    ) -> None:
+        self.context = context
+        self.outer: Block | None = None
+        self._parent = parent
+        self._agent_id = agent_id
+        self._agent_run_id = agent_run_id or context.run_id
+        self._card: Card | None = None
+        self._token: Token[Block | None] | None = None
+
+    @property
+    def card(self) -> Card:
+        """The block's card.
+
+        Raises:
+            RuntimeError: The block was not entered yet.
+        """
+        if self._card is None:
+            raise RuntimeError(f"enter the {self.kind} block with `async with` first")
+        return self._card
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether the block has a card, open or closed."""
+        return self._card is not None
+
+    @property
+    def card_id(self) -> str:
+        """Id of the block's card, once entered."""
+        return self.card.card_id
+
+    @abstractmethod
+    def _opening(self) -> Payload:
+        """Return the payload of the block's `card.add`."""
+
+    def _wanted_card_id(self) -> str | None:
+        return None
+
+    def _ending(self) -> tuple[CloseStatus, ErrorInfo | None]:
+        """Return how a block that was left normally ended."""
+        return CloseStatus.OK, None
+
+    def _inner(self) -> Payload | None:
+        """Return what the close adds to the payload; None for nothing."""
+        return None
+
+    async def __aenter__(self) -> Self:
+        if self._card is not None:
+            raise RuntimeError(f"a {self.kind} block can be entered only once")
+        self._card = self._open_card()
+        self.outer = _innermost.get()
+        self._token = _innermost.set(self)
+        await self.context.builder.writer.breathe()
+        return self
+
+    def _open_card(self) -> Card:
+        builder = self.context.builder
+        card_id = builder.free_card_id(self.kind, self._wanted_card_id())
+        # An agent's frames carry its own id, which is its card's.
+        is_agent = self.kind is CardKind.AGENT
+        return builder.add(
+            self.kind,
+            self._opening(),
+            card_id=card_id,
+            parent=self._parent or innermost_card(self.context),
+            agent_id=card_id if is_agent else self._agent_id,
+            agent_run_id=self._agent_run_id,
+        )
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._token is not None:
+            _innermost.reset(self._token)
+        if self.context.builder.writer.failure is not None:
+            # Nothing can be logged any more; whoever recovers the session closes
+            # the card from what the log holds.
+            return
+        status, error = self._outcome(exception)
+        close_open_below(self.context.builder, self.card, status, error)
+        self.context.builder.close(self.card, status, error=error, inner=self._inner())
+        if exception is None:
+            await self.context.builder.writer.breathe()
+
+    def _outcome(
+        self, exception: BaseException | None
+    ) -> tuple[CloseStatus, ErrorInfo | None]:
+        if exception is None:
+            return self._ending()
+        if isinstance(exception, asyncio.CancelledError | GeneratorExit):
+            return CloseStatus.CANCELLED, None
+        return CloseStatus.FAILED, error_of(
+            exception, shows_exceptions=self.context.shows_exceptions
+        )

@@ -1,0 +1,249 @@
+"""Blocks of a plan and its steps. Spec: EMIT 10, 14.4; Ruling E19."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import ClassVar, Literal, Self
+
+from cards.engine.block import Block, Context
+from cards.engine.engine import error_type_of
+from cards.engine.values import count_or_unset, text_or_unset, texts_or_unset
+from cards.protocol.card_tree import Card
+from cards.protocol.errors import ErrorInfo, make_error
+from cards.protocol.ids import is_safe_id
+from cards.protocol.json_form import clean_text
+from cards.protocol.kinds import CardKind, CloseStatus
+from cards.protocol.payloads import Payload, PlannedStep, PlanPayload, StepPayload
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step as planned.
+
+    Attributes:
+        id: Unique in its plan.
+        description: What is to be done; shown to the user.
+        subagent_type: Kind of agent that does it; None for any.
+        prompt: What that agent is told; None takes the description.
+        depends_on: Ids of earlier steps that must succeed first.
+    """
+
+    id: str
+    description: str
+    subagent_type: str | None = None
+    prompt: str | None = None
+    depends_on: Sequence[str] = ()
+
+
+class Plan(Block):
+    """A plan that is being carried out; its step cards open with it, queued."""
+
+    kind: ClassVar[CardKind] = CardKind.PLAN
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        parent: Card | None,
+        agent_id: str,
+        agent_run_id: str | None,
+        goal: str,
+        steps: Sequence[PlanStep | Mapping[str, object]],
+        strategy: Literal["sequential", "parallel", "mixed"],
+        rationale: str | None,
+        plan_id: str | None,
+    ) -> None:
+        super().__init__(
+            context, parent=parent, agent_id=agent_id, agent_run_id=agent_run_id
+        )
+        self._goal = goal
+        self._steps = _checked_steps(steps)
+        self._strategy = strategy
+        self._rationale = rationale
+        self.plan_id = plan_id or "pln_" + context.builder.random_hex(12)
+        self._step_cards: dict[str, Card] = {}
+
+    def _opening(self) -> Payload:
+        return PlanPayload(
+            plan_id=clean_text(self.plan_id),
+            goal=clean_text(self._goal),
+            strategy=self._strategy,
+            rationale=text_or_unset(self._rationale),
+            steps=[_planned(step) for step in self._steps],
+        )
+
+    def _wanted_card_id(self) -> str | None:
+        wanted = f"plan_{self.plan_id}"
+        return wanted if is_safe_id(wanted) else None
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        builder = self.context.builder
+        for step in self._steps:
+            wanted = f"step_{step.id}"
+            self._step_cards[step.id] = builder.add(
+                CardKind.STEP,
+                StepPayload(
+                    step_id=clean_text(step.id),
+                    subagent_type=text_or_unset(step.subagent_type),
+                    status="queued",
+                    input_summary=text_or_unset(step.description),
+                ),
+                card_id=builder.free_card_id(
+                    CardKind.STEP, wanted if is_safe_id(wanted) else None
+                ),
+                parent=self.card,
+                agent_id=self._agent_id,
+                agent_run_id=self._agent_run_id,
+            )
+        return self
+
+    def step(self, step_id: str) -> "Step":
+        """Return the block of a step, to be entered when its work begins.
+
+        Raises:
+            ValueError: The plan has no such step.
+        """
+        card = self._step_cards.get(step_id)
+        if card is None:
+            allowed = ", ".join(self._step_cards)
+            raise ValueError(f"the plan has no step {step_id!r}; allowed: {allowed}")
+        return Step(self.context, card)
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exception is None and self.context.builder.writer.failure is None:
+            # A step that nobody began was left out, not interrupted.
+            for card in self._step_cards.values():
+                if card.is_open and not self.context.builder.open_below(card):
+                    self.context.builder.close(card, CloseStatus.SKIPPED)
+        await super().__aexit__(exception_type, exception, traceback)
+
+
+class Step(Block):
+    """A step that is being carried out; a parent for agents.
+
+    The card is open since its plan is; entering the block sends nothing.
+    """
+
+    kind: ClassVar[CardKind] = CardKind.STEP
+
+    def __init__(self, context: Context, card: Card) -> None:
+        super().__init__(
+            context,
+            parent=None,
+            agent_id=card.agent_id,
+            agent_run_id=card.agent_run_id,
+        )
+        self._step_card = card
+        self._attempts: int | None = None
+        self._output: Payload | None = None
+        self._end: tuple[CloseStatus, ErrorInfo | None] = (CloseStatus.OK, None)
+
+    def _opening(self) -> Payload:
+        return StepPayload()
+
+    def _open_card(self) -> Card:
+        return self._step_card
+
+    async def running(self, attempts: int = 1) -> None:
+        """Show that an attempt begins; the first is number 1. Spec: Ruling E19."""
+        self._attempts = attempts
+        self.context.builder.set(
+            self.card,
+            StepPayload(status="running", attempts=count_or_unset(attempts)),
+        )
+        await self.context.builder.writer.breathe()
+
+    def finish(
+        self, output_summary: str | None = None, deliverables: Sequence[str] = ()
+    ) -> None:
+        """Record what the step gave, for the close.
+
+        Args:
+            output_summary: In a sentence or two.
+            deliverables: Ids of artifacts.
+        """
+        self._end = (CloseStatus.OK, None)
+        self._output = StepPayload(
+            output_summary=text_or_unset(output_summary),
+            deliverables=texts_or_unset(deliverables),
+            attempts=count_or_unset(self._attempts),
+        )
+
+    def fail(
+        self,
+        type: str,  # noqa: A002 - the wire's word
+        message: str,
+        *,
+        code: str | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        """Record that the step failed, for the close.
+
+        Raises:
+            ValueError: The type is not one of EMIT 12.
+        """
+        error = make_error(
+            error_type_of(type), clean_text(message), code=code, retryable=retryable
+        )
+        self._end = (CloseStatus.FAILED, error)
+
+    def skip(self) -> None:
+        """Record that the step is left out, for the close. Spec: Ruling E19."""
+        self._end = (CloseStatus.SKIPPED, None)
+
+    def _ending(self) -> tuple[CloseStatus, ErrorInfo | None]:
+        return self._end
+
+    def _inner(self) -> Payload | None:
+        if self._output is None and self._attempts is not None:
+            return StepPayload(attempts=count_or_unset(self._attempts))
+        return self._output
+
+
+def _planned(step: PlanStep) -> PlannedStep:
+    return PlannedStep(
+        step_id=clean_text(step.id),
+        subagent_type=text_or_unset(step.subagent_type),
+        depends_on=texts_or_unset(step.depends_on),
+        user_facing_title=text_or_unset(step.description),
+    )
+
+
+def _checked_steps(
+    steps: Sequence[PlanStep | Mapping[str, object]],
+) -> list[PlanStep]:
+    checked = [
+        step if isinstance(step, PlanStep) else _step_from(step) for step in steps
+    ]
+    ids = [step.id for step in checked]
+    if len(set(ids)) != len(ids):
+        raise ValueError("two steps of the plan have the same id")
+    return checked
+
+
+def _step_from(fields: Mapping[str, object]) -> PlanStep:
+    known = {"id", "description", "subagent_type", "prompt", "depends_on"}
+    unknown = set(fields) - known
+    if unknown or "id" not in fields:
+        allowed = ", ".join(sorted(known))
+        raise ValueError(f"a step is a PlanStep or a mapping of {allowed}; id is due")
+    depends_on = fields.get("depends_on") or ()
+    if isinstance(depends_on, str) or not isinstance(depends_on, Sequence):
+        raise TypeError("depends_on is a list of step ids")
+    return PlanStep(
+        id=str(fields["id"]),
+        description=str(fields.get("description") or ""),
+        subagent_type=_optional_text(fields.get("subagent_type")),
+        prompt=_optional_text(fields.get("prompt")),
+        depends_on=tuple(str(each) for each in depends_on),
+    )
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else str(value)

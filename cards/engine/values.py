@@ -1,0 +1,83 @@
+"""From what an engine passes to what a payload holds.
+
+None and empty text, lists and objects are left out of frames (Ruling E6); numbers
+that JSON or a browser cannot hold are left out too, because a wrong number is worse
+than none.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from cards.protocol.envelope import MAX_SAFE_INTEGER, BudgetAmount
+from cards.protocol.json_form import JSONValue, clean_text, json_form
+
+T = TypeVar("T")
+
+
+def text_or_unset(text: str | None) -> str | UnsetType:
+    """Return clean text; UNSET for None and "". Spec: Rulings E6, E22."""
+    return clean_text(str(text)) if text else UNSET
+
+
+def texts_or_unset(texts: Sequence[str] | None) -> list[str] | UnsetType:
+    """Return a list of clean texts; UNSET for None and an empty list."""
+    return [clean_text(str(text)) for text in texts] if texts else UNSET
+
+
+def json_or_unset(value: object) -> JSONValue | UnsetType:
+    """Return the JSON form of a value; UNSET for None and empty containers.
+
+    0, False and "" are values.
+    """
+    form = json_form(value)
+    if form is None or form in ([], {}):
+        return UNSET
+    return form
+
+
+def count_or_unset(number: float | None) -> int | UnsetType:
+    """Return a whole number from 0 to 2**53 - 1; UNSET for all others."""
+    finite = number_or_unset(number)
+    if finite is UNSET or not 0 <= finite <= MAX_SAFE_INTEGER:
+        return UNSET
+    return int(finite)
+
+
+def number_or_unset(number: float | None) -> float | UnsetType:
+    """Return a finite number; UNSET for None, NaN and infinities."""
+    if number is None or not math.isfinite(number):
+        return UNSET
+    return number
+
+
+def fraction_or_unset(number: float | None) -> float | UnsetType:
+    """Return a number moved into 0 to 1; UNSET for None and NaN."""
+    finite = number_or_unset(number)
+    return UNSET if finite is UNSET else min(1.0, max(0.0, finite))
+
+
+def budget_or_unset(
+    amounts: Mapping[str, float] | None,
+) -> BudgetAmount | UnsetType:
+    """Return an amount from its parts `tokens`, `usd` and `calls`.
+
+    Raises:
+        ValueError: A part has another name.
+
+    Spec: EMIT 3.4.
+    """
+    if not amounts:
+        return UNSET
+    unknown = set(amounts) - {"tokens", "usd", "calls"}
+    if unknown:
+        raise ValueError(
+            f"unknown budget part {min(unknown)!r}; allowed: tokens, usd, calls"
+        )
+    return BudgetAmount(
+        tokens=count_or_unset(amounts.get("tokens")),
+        usd=number_or_unset(amounts.get("usd")),
+        calls=count_or_unset(amounts.get("calls")),
+    )

@@ -1,0 +1,1 @@
+"""Live sessions: who follows them and what runs in them."""

@@ -1,0 +1,444 @@
+"""One client's connection: a cursor into its session's log, and what the client says.
+
+Everything logged reaches the client by the cursor: live, replayed or both, it is the
+same read. What concerns this connection alone (opened, resumed, errors about its own
+frames) goes out in a trace of the connection's own and is not logged.
+
+Spec: EMIT 2; Rulings E1 to E5, E25, E26.
+"""
+
+import asyncio
+import logging
+from typing import Literal
+
+from msgspec import UNSET
+
+from cards.clock import now_ms
+from cards.database import run_in_database
+from cards.live.hub import Hub
+from cards.live.session import LiveSession
+from cards.operations import MessageConflict, QueueFull, SessionTaken
+from cards.principals import Principal
+from cards.protocol.client_messages import (
+    AnyClientMessage,
+    Ping,
+    PromptUserResponse,
+    SessionCreate,
+    SessionInterrupt,
+    SessionResume,
+    ToolResult,
+    UserInject,
+    UserMessage,
+    check_session_id,
+)
+from cards.protocol.codec import PONG, decode_client_message, encode_event
+from cards.protocol.envelope import Envelope, format_timestamp
+from cards.protocol.errors import (
+    ErrorInfo,
+    RemoteProtocolError,
+    make_error,
+    refuse,
+)
+from cards.protocol.events import SessionEvent
+from cards.protocol.ids import MAIN_AGENT, mint_event_id, mint_trace_id
+from cards.protocol.kinds import (
+    ErrorType,
+    ResumeFailure,
+    Role,
+    SessionEventKind,
+    Severity,
+)
+from cards.protocol.payloads import (
+    ErrorInner,
+    OpenedInner,
+    Payload,
+    ResumedInner,
+    ResumeFailedInner,
+    SessionEventPayload,
+    UpdatedInner,
+)
+from cards.protocol.replay import plan_replay
+from cards.queries import log_bounds, read_page
+from cards.transport import Batch, Transport
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL_VERSION = "2.0"
+
+#: What works in this release; a client shows nothing that is False. Spec: EMIT 1.
+CAPABILITIES = {
+    "streaming": True,
+    "tools": True,
+    "client_tools": False,
+    "sub_agents": True,
+    "tasks": True,
+    "teams": True,
+    "plan_review": False,
+    "artifacts": False,
+    "recovery": False,
+}
+
+_PONG = Batch([PONG])
+
+
+class Connection:
+    """The server's end of one WebSocket.
+
+    Args:
+        hub: Where the sessions are.
+        transport: The way to the client.
+        principal: Who the client is.
+    """
+
+    def __init__(self, hub: Hub, transport: Transport, principal: Principal) -> None:
+        self._hub = hub
+        self._transport = transport
+        self._principal = principal
+        self._trace_id = mint_trace_id(hub.entropy.hex)
+        self._next_seq = 1
+        self._live: LiveSession | None = None
+        self._named_session = False
+        self._cursor = 0
+        # Counts moves of the cursor: a page that was read for an older place is not
+        # sent any more.
+        self._moves = 0
+        self._catching_up: asyncio.Task[None] | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        transport.on_writable(self._transport_drained)
+
+    # The session's log, by the cursor.
+
+    def pump(self) -> None:
+        """Send what is new, as far as the client keeps up. Spec: Rulings E3, E4."""
+        live = self._live
+        if live is None or self._catching_up is not None:
+            return
+        while self._cursor < live.tail.newest_seq and self._transport.is_writable:
+            batch = live.tail.after(self._cursor)
+            if batch is None:
+                self._catching_up = asyncio.create_task(self._catch_up(live))
+                self._catching_up.add_done_callback(self._caught_up)
+                return
+            self._transport.write(batch)
+            self._cursor += len(batch)
+
+    async def _catch_up(self, live: LiveSession) -> None:
+        """Read pages of the log until the tail reaches back to the cursor."""
+        record = live.record
+        while (
+            record is not None
+            and live is self._live
+            and self._cursor + 1 < live.tail.oldest_seq
+        ):
+            await self._until_writable()
+            moves = self._moves
+            page = await run_in_database(
+                read_page,
+                record.pk,
+                after_seq=self._cursor,
+                up_to_seq=live.tail.newest_seq,
+            )
+            if moves != self._moves:
+                continue
+            if page.frames:
+                self._transport.write(Batch(page.frames))
+            self._cursor = max(page.last_seq, self._cursor)
+            if not page.frames:
+                # Pruned from under the reader: go on with what is kept.
+                self._cursor = live.tail.oldest_seq - 1
+
+    def _caught_up(self, task: "asyncio.Task[None]") -> None:
+        self._catching_up = None
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            logger.error("reading the log for a client failed", exc_info=error)
+            self.close(1011)
+            return
+        self.pump()
+
+    async def _until_writable(self) -> None:
+        while not self._transport.is_writable:
+            self._writable.clear()
+            await self._writable.wait()
+
+    def _transport_drained(self) -> None:
+        self._writable.set()
+        self.pump()
+
+    def _move_cursor(self, seq: int) -> None:
+        self._cursor = seq
+        self._moves += 1
+
+    # Frames of this connection alone.
+
+    def _tell(
+        self,
+        kind: SessionEventKind,
+        inner: Payload,
+        severity: Severity = Severity.INFO,
+    ) -> None:
+        no_card: Literal[""] = ""
+        event = SessionEvent(
+            envelope=Envelope(
+                event_id=mint_event_id(self._hub.entropy.hex),
+                session_id=self._live.session_id if self._live else "",
+                trace_id=self._trace_id,
+                card_id=no_card,
+                card_kind=no_card,
+                seq=self._next_seq,
+                timestamp=format_timestamp(now_ms()),
+                agent_id=MAIN_AGENT,
+                agent_role=Role.SYSTEM,
+                severity=severity,
+            ),
+            payload=SessionEventPayload(kind=kind, inner=inner),
+        )
+        self._next_seq += 1
+        self._transport.write(Batch([encode_event(event)]))
+
+    def tell_error(self, error: ErrorInfo) -> None:
+        """Answer a frame of this client with an error. Spec: EMIT 16."""
+        self._tell(SessionEventKind.ERROR, ErrorInner(error=error), Severity.ERROR)
+
+    def report_trouble(self, error: ErrorInfo) -> None:
+        """See `Follower.report_trouble`."""
+        self.tell_error(error)
+
+    def _tell_opened(self, live: LiveSession) -> None:
+        self._tell(
+            SessionEventKind.OPENED,
+            OpenedInner(
+                protocol_version=PROTOCOL_VERSION,
+                model=self._hub.model or UNSET,
+                capabilities=CAPABILITIES,
+                trace_id=live.trace_id,
+                last_seq=live.tail.newest_seq,
+            ),
+        )
+
+    # Opening and ending.
+
+    async def open(self, session_id: str | None) -> None:
+        """Greet the client, bound to the session that its URL names.
+
+        Args:
+            session_id: From the URL; None mints one. A bad one or somebody else's
+                is answered by an error after `opened` for a fresh session.
+
+        Spec: EMIT 2.2; Ruling E1.
+        """
+        refusal: RemoteProtocolError | None = None
+        try:
+            if session_id is not None:
+                check_session_id(session_id)
+            live = await self._hub.attach(session_id, self._principal)
+            self._named_session = session_id is not None
+        except (RemoteProtocolError, SessionTaken) as error:
+            refusal = (
+                error
+                if isinstance(error, RemoteProtocolError)
+                else _session_not_found()
+            )
+            live = await self._hub.attach(None, self._principal)
+        self._follow(live)
+        self._tell_opened(live)
+        if refusal is not None:
+            self.tell_error(refusal.error)
+
+    def _follow(self, live: LiveSession) -> None:
+        self._unfollow()
+        self._live = live
+        self._move_cursor(live.tail.newest_seq)
+        live.followers.add(self)
+
+    def _unfollow(self) -> None:
+        if self._live is not None:
+            self._live.followers.discard(self)
+            self._hub.release(self._live)
+            self._live = None
+
+    def close(self, code: int) -> None:
+        """Close the socket; the session goes on. Spec: EMIT 16."""
+        self._transport.close(code)
+
+    def end(self) -> None:
+        """Forget the connection; its socket is gone."""
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        self._unfollow()
+
+    # What the client says.
+
+    def pong(self) -> None:
+        """Answer a ping. Spec: EMIT 2.3; Ruling E25."""
+        self._transport.write(_PONG)
+
+    async def receive(self, text: str) -> None:
+        """Act on one text frame; whatever it holds, the connection lives.
+
+        Spec: EMIT 9, 16; Ruling E22.
+        """
+        try:
+            await self._handle(decode_client_message(text))
+        except RemoteProtocolError as error:
+            self.tell_error(error.error)
+        except Exception:
+            # The last resort: the client must hear that its frame had no effect.
+            logger.exception("a client frame could not be handled")
+            self.tell_error(
+                make_error(
+                    ErrorType.INTERNAL,
+                    "the frame could not be handled; it had no effect",
+                    code="NOT_HANDLED",
+                    retryable=True,
+                )
+            )
+
+    async def _handle(self, message: AnyClientMessage) -> None:
+        match message:
+            case Ping():
+                self.pong()
+            case SessionCreate():
+                await self._create(message)
+            case UserMessage():
+                await self._submit(message)
+            case SessionResume():
+                await self._resume(message)
+            case SessionInterrupt():
+                self._interrupt(message)
+            case UserInject() | ToolResult() | PromptUserResponse():
+                raise _nobody_waits(message)
+
+    @property
+    def _bound(self) -> LiveSession:
+        if self._live is None:
+            raise RuntimeError("the connection was not opened")
+        return self._live
+
+    async def _create(self, message: SessionCreate) -> None:
+        if message.session_id is None:
+            self._tell_opened(self._bound)
+            return
+        try:
+            live = await self._hub.attach(message.session_id, self._principal)
+            await live.store()
+        except SessionTaken as error:
+            raise _session_not_found() from error
+        self._named_session = True
+        if live is not self._live:
+            self._follow(live)
+        self._tell_opened(live)
+
+    async def _submit(self, message: UserMessage) -> None:
+        live = self._bound
+        try:
+            turn, is_new = await live.submit(message, queue_limit=self._hub.queue_limit)
+        except SessionTaken as error:
+            raise _session_not_found() from error
+        except MessageConflict as error:
+            raise refuse(
+                "the event_id was used for another message",
+                code="EVENT_ID_REUSED",
+                field="event_id",
+                allowed="a fresh event_id for each message",
+            ) from error
+        except QueueFull as error:
+            raise RemoteProtocolError(
+                make_error(
+                    ErrorType.OVERLOADED,
+                    f"{self._hub.queue_limit} messages wait in the session",
+                    code="QUEUE_FULL",
+                    user_message="Please wait until I am done with what you asked.",
+                )
+            ) from error
+        if not is_new:
+            self._tell(
+                SessionEventKind.UPDATED, UpdatedInner(turn_card_id=turn.card_id)
+            )
+
+    def _interrupt(self, message: SessionInterrupt) -> None:
+        live = self._bound
+        if message.trace_id is not None and message.trace_id != live.trace_id:
+            raise refuse(
+                "trace_id is not the trace of this session",
+                code="UNKNOWN_TRACE",
+                field="trace_id",
+                allowed="the trace_id of session.event(opened)",
+            )
+        if not live.interrupt():
+            self._tell(SessionEventKind.UPDATED, UpdatedInner(state="idle"))
+
+    async def _resume(self, message: SessionResume) -> None:
+        live = await self._session_of_trace(message.trace_id)
+        if live is None:
+            self._resume_failed(message, ResumeFailure.UNKNOWN_TRACE)
+            return
+        oldest, newest = 1, 0
+        if live.record is not None:
+            bounds = await run_in_database(log_bounds, live.record.pk)
+            if bounds is None:
+                self._resume_failed(message, ResumeFailure.SESSION_NOT_FOUND)
+                return
+            # What is committed but not yet in the tail comes live right after.
+            oldest, newest = bounds[0], live.tail.newest_seq
+        plan = plan_replay(
+            last_seq=message.last_seq,
+            oldest_seq=min(oldest, newest + 1),
+            newest_seq=newest,
+        )
+        if isinstance(plan, ResumeFailure):
+            self._resume_failed(message, plan)
+            return
+        if live is not self._live:
+            self._follow(live)
+        self._tell(
+            SessionEventKind.RESUMED,
+            ResumedInner(
+                trace_id=live.trace_id, from_seq=plan.from_seq, to_seq=plan.to_seq
+            ),
+        )
+        self._move_cursor(plan.from_seq - 1)
+        self.pump()
+
+    async def _session_of_trace(self, trace_id: str) -> LiveSession | None:
+        if trace_id == self._bound.trace_id:
+            return self._bound
+        if self._named_session or self._bound.record is not None:
+            return None
+        # A client that kept only its trace: nothing binds this connection yet.
+        return await self._hub.attach_to_trace(trace_id, self._principal)
+
+    def _resume_failed(self, message: SessionResume, reason: ResumeFailure) -> None:
+        self._tell(
+            SessionEventKind.RESUME_FAILED,
+            ResumeFailedInner(trace_id=message.trace_id, reason=reason),
+        )
+
+
+def _session_not_found() -> RemoteProtocolError:
+    return refuse(
+        "there is no such session", code="SESSION_NOT_FOUND", field="session_id"
+    )
+
+
+def _nobody_waits(
+    message: UserInject | ToolResult | PromptUserResponse,
+) -> RemoteProtocolError:
+    match message:
+        case UserInject():
+            return refuse("no turn takes injections", code="NO_RUNNING_TURN")
+        case ToolResult():
+            return refuse(
+                "no client tool waits under this id",
+                code="UNKNOWN_TOOL_USE_ID",
+                field="tool_use_id",
+            )
+        case PromptUserResponse():
+            return refuse(
+                "no prompt waits under this id",
+                code="UNKNOWN_REQUEST_ID",
+                field="request_id",
+            )

@@ -1,0 +1,1 @@
+"""The durable event log: its writer, its recent frames in memory."""

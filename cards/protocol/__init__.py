@@ -1,0 +1,1 @@
+"""The pure core of the card protocol: no I/O, no clock, no framework."""

@@ -1,0 +1,294 @@
+"""What a client may say, and the strict reading of it.
+
+Spec: EMIT 9, 7.3; Ruling E22.
+"""
+
+import re
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from cards.protocol.envelope import MAX_SAFE_INTEGER
+from cards.protocol.errors import RemoteProtocolError, refuse
+from cards.protocol.ids import SESSION_ID_ALLOWED, is_session_id
+from cards.protocol.json_form import JSONValue
+
+#: UTF-8 bytes of base64 text in one block, and in one message. Spec: Ruling E22.
+MAX_BLOCK_BYTES = 10 * 1024 * 1024
+MAX_INLINE_BYTES = 20 * 1024 * 1024
+
+#: Blocks in one message; more than any composer makes, so that a frame full of
+#: empty blocks costs nothing. Spec: none; ours.
+MAX_BLOCKS = 256
+
+ClientId = Annotated[str, Meta(min_length=1, max_length=128)]
+Seq = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
+
+
+class ClientMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of every client message; unknown fields are ignored."""
+
+
+class SessionCreate(ClientMessage, frozen=True, kw_only=True, tag="session.create"):
+    """Bind the connection to a session; None keeps the present one.
+
+    Spec: EMIT 9; Ruling E1.
+    """
+
+    session_id: ClientId | None = None
+    capabilities: JSONValue = None
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a block's bytes are: inline, uploaded, or a file of the server.
+
+    Spec: EMIT 9; Ruling E22.
+    """
+
+    type: str | None = None
+    media_type: str | None = None
+    data: str | None = None
+    url: str | None = None
+    path: str | None = None
+
+
+class ContentBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of a user message. Spec: EMIT 9; Ruling E22."""
+
+    type: str
+    text: str | None = None
+    source: Source | None = None
+    name: str | None = None
+
+
+class UserMessage(ClientMessage, frozen=True, kw_only=True, tag="user.message"):
+    """The user's words; `content` may also be `{"text": …}` or `text` alone.
+
+    Spec: EMIT 9; Ruling E22.
+    """
+
+    event_id: ClientId | None = None
+    content: list[ContentBlock] | ContentBlock | None = None
+    text: str | None = None
+    coordinator_mode: Literal["react", "plan"] | None = None
+    plan_confirmation: Literal["auto", "required"] | None = None
+
+
+class UserInject(ClientMessage, frozen=True, kw_only=True, tag="user.inject"):
+    """A remark into the running turn. Spec: EMIT 9; Ruling E23."""
+
+    text: Annotated[str, Meta(min_length=1)]
+    trace_id: ClientId | None = None
+
+
+class ToolResult(ClientMessage, frozen=True, kw_only=True, tag="tool.result"):
+    """What a client-side tool gave. Spec: EMIT 9; Ruling E24."""
+
+    tool_use_id: ClientId
+    status: Literal["success", "ok", "error", "denied", "timeout", "cancelled"]
+    output: JSONValue = None
+    error: JSONValue = None
+    metadata: dict[str, JSONValue] | None = None
+
+
+class PromptUserResponse(
+    ClientMessage, frozen=True, kw_only=True, tag="prompt.user_response"
+):
+    """The user's answer to a prompt. Spec: EMIT 7.3."""
+
+    request_id: ClientId
+    decision: str
+    payload: dict[str, JSONValue] | None = None
+
+
+class SessionInterrupt(
+    ClientMessage, frozen=True, kw_only=True, tag="session.interrupt"
+):
+    """Stop the running turn. Spec: EMIT 9; Rulings E9, E10."""
+
+    trace_id: ClientId | None = None
+    clear_queue: bool = False
+
+
+class SessionResume(ClientMessage, frozen=True, kw_only=True, tag="session.resume"):
+    """Continue after `last_seq`; 0 or missing asks for everything kept.
+
+    Spec: EMIT 2.4.1; Ruling E5.
+    """
+
+    trace_id: ClientId
+    last_seq: Seq = 0
+    message_cursors: dict[str, JSONValue] | None = None
+
+
+class Ping(ClientMessage, frozen=True, kw_only=True, tag="ping"):
+    """A sign of life. Spec: EMIT 2.3; Ruling E25."""
+
+
+AnyClientMessage: TypeAlias = (
+    SessionCreate
+    | UserMessage
+    | UserInject
+    | ToolResult
+    | PromptUserResponse
+    | SessionInterrupt
+    | SessionResume
+    | Ping
+)
+
+_MESSAGE_OF_TYPE: dict[str, type[AnyClientMessage]] = {
+    "session.create": SessionCreate,
+    "user.message": UserMessage,
+    "user.inject": UserInject,
+    "tool.result": ToolResult,
+    "prompt.user_response": PromptUserResponse,
+    "session.interrupt": SessionInterrupt,
+    "session.resume": SessionResume,
+    "ping": Ping,
+}
+
+
+def read_client_message(frame: JSONValue) -> AnyClientMessage:
+    """Return the client message in a decoded frame.
+
+    Raises:
+        RemoteProtocolError: The type is unknown or a field breaks its rule; the
+            error names the field and what is allowed.
+
+    Spec: EMIT 9; Ruling E22.
+    """
+    if not isinstance(frame, dict):
+        raise refuse(
+            "the frame is not a JSON object",
+            code="NOT_AN_OBJECT",
+            allowed='an object with a "type"',
+        )
+    frame_type = frame.get("type")
+    shape = _MESSAGE_OF_TYPE.get(frame_type) if isinstance(frame_type, str) else None
+    if shape is None:
+        raise refuse(
+            "unknown or missing frame type",
+            code="UNKNOWN_FRAME_TYPE",
+            field="type",
+            allowed=", ".join(_MESSAGE_OF_TYPE),
+        )
+    if shape is Ping:
+        # EMIT 2.3: whatever else the frame holds.
+        return Ping()
+    try:
+        message = msgspec.convert(frame, shape)
+    except msgspec.ValidationError as error:
+        raise _refuse_field(str(error)) from error
+    _check(message)
+    return message
+
+
+# msgspec words its errors "Expected `str`, got `int` - at `$.last_seq`".
+_LOCATED = re.compile(r"(?P<problem>.*) - at `(?P<path>\$?.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
+
+
+def _refuse_field(validation: str) -> RemoteProtocolError:
+    located = _LOCATED.fullmatch(validation)
+    problem, path = (
+        (located["problem"], located["path"]) if located else (validation, "$")
+    )
+    path = path.removeprefix("$").lstrip(".")
+    missing = _MISSING.fullmatch(problem)
+    if missing is not None:
+        field = f"{path}.{missing['name']}" if path else missing["name"]
+        return refuse(f"{field} is missing", code="MISSING_FIELD", field=field)
+    return refuse(
+        f"{path}: {problem}" if path else problem, code="INVALID_FIELD", field=path
+    )
+
+
+def _check(message: AnyClientMessage) -> None:
+    if isinstance(message, UserMessage):
+        _check_blocks(blocks_of(message))
+    elif isinstance(message, SessionCreate) and message.session_id is not None:
+        check_session_id(message.session_id)
+
+
+def check_session_id(session_id: str) -> None:
+    """Refuse a session id of a shape that no session may have.
+
+    Raises:
+        RemoteProtocolError: The id has other characters or another length.
+
+    Spec: Ruling E1.
+    """
+    if not is_session_id(session_id):
+        raise refuse(
+            "session_id is not a valid session id",
+            code="INVALID_SESSION_ID",
+            field="session_id",
+            allowed=SESSION_ID_ALLOWED,
+        )
+
+
+def blocks_of(message: UserMessage) -> list[ContentBlock]:
+    """Return the blocks of a message in order, whichever shorthand it used.
+
+    `content` wins over `text`; a single object stands for a list of one, and an
+    object without a `type` would not have passed the decoder.
+
+    Spec: EMIT 9, 14.1.
+    """
+    if isinstance(message.content, ContentBlock):
+        return [message.content]
+    if message.content is not None:
+        return list(message.content)
+    if message.text is not None:
+        return [ContentBlock(type="text", text=message.text)]
+    return []
+
+
+def text_of(message: UserMessage) -> str:
+    """Return the text blocks of a message joined by blank lines. Spec: EMIT 9."""
+    return "\n\n".join(
+        block.text
+        for block in blocks_of(message)
+        if block.type == "text" and block.text
+    )
+
+
+def _check_blocks(blocks: list[ContentBlock]) -> None:
+    if not blocks:
+        raise refuse(
+            "the message is empty",
+            code="EMPTY_MESSAGE",
+            field="content",
+            allowed="at least one block",
+        )
+    if len(blocks) > MAX_BLOCKS:
+        raise refuse(
+            f"content has {len(blocks)} blocks",
+            code="TOO_MANY_BLOCKS",
+            field="content",
+            allowed=f"at most {MAX_BLOCKS}",
+        )
+    for index, block in enumerate(blocks):
+        _check_block(f"content[{index}]", block)
+    if not any(block.text and block.text.strip() for block in blocks):
+        raise refuse(
+            "the message has no text",
+            code="EMPTY_MESSAGE",
+            field="content",
+            allowed="at least one text block with text",
+        )
+
+
+def _check_block(field: str, block: ContentBlock) -> None:
+    if block.type != "text":
+        raise refuse(
+            f"{field}.type is not supported",
+            code="UNSUPPORTED_BLOCK",
+            field=f"{field}.type",
+            allowed="text",
+        )
+    if block.text is None:
+        raise refuse(
+            f"{field}.text is missing", code="MISSING_FIELD", field=f"{field}.text"
+        )

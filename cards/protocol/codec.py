@@ -1,0 +1,148 @@
+"""Text frames to plain JSON and events to bytes, strictly in both directions.
+
+Spec: EMIT 3.1; Rulings E6, E22.
+"""
+
+import json
+from typing import NoReturn
+
+import msgspec
+
+from cards.protocol.client_messages import AnyClientMessage, read_client_message
+from cards.protocol.errors import LocalProtocolError, refuse
+from cards.protocol.events import Event
+from cards.protocol.json_form import MAX_DEPTH, JSONValue, clean_text
+
+_encoder = msgspec.json.Encoder()
+
+#: The answer to a ping: no envelope, no seq. Spec: EMIT 2.3; Ruling E25.
+PONG = b'{"type":"pong"}'
+
+
+def encode_event(event: Event) -> bytes:
+    """Return the bytes of a frame: UTF-8 JSON, nothing escaped that need not be.
+
+    Raises:
+        LocalProtocolError: The event holds text that UTF-8 cannot carry; whoever
+            made it should have used `clean_text`.
+
+    Spec: EMIT 3.1; Ruling E6.
+    """
+    try:
+        return _encoder.encode(event)
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise LocalProtocolError(f"the event cannot be encoded: {error}") from error
+
+
+def decode_client_message(text: str) -> AnyClientMessage:
+    """Return the client message in a text frame.
+
+    Raises:
+        RemoteProtocolError: The frame is not strict JSON, or its message breaks
+            a rule.
+
+    Spec: EMIT 9; Ruling E22.
+    """
+    return read_client_message(decode_json(text))
+
+
+def decode_json(text: str) -> JSONValue:
+    """Return the JSON value in `text`, with NUL in strings replaced by U+FFFD.
+
+    Raises:
+        RemoteProtocolError: Not JSON, more than 64 levels deep, a key given twice,
+            NaN or Infinity, or half of a surrogate pair.
+
+    Spec: Ruling E22.
+    """
+    try:
+        value: JSONValue = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_bounded_int,
+        )
+    except json.JSONDecodeError as error:
+        raise refuse(
+            f"the frame is not JSON: {error.msg} at character {error.pos}",
+            code="INVALID_JSON",
+            allowed="one JSON object per text frame",
+        ) from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    return _clean(value, "", 0)
+
+
+def _object(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise refuse(
+            "a key is given twice in one object",
+            code="DUPLICATE_KEY",
+            field=twice[:100].encode("utf-8", "replace").decode(),
+            allowed="each key once",
+        )
+    return fields
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise refuse(f"{word} is not JSON", code="INVALID_NUMBER", allowed="finite numbers")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        _refuse_constant("a number too large for a double")
+    return number
+
+
+def _bounded_int(digits: str) -> int:
+    # Python refuses to parse integers of more than 4300 digits with ValueError.
+    if len(digits) > 400:
+        _refuse_constant("an integer of more than 400 digits")
+    return int(digits)
+
+
+def _clean(value: JSONValue, field: str, depth: int) -> JSONValue:
+    if isinstance(value, str):
+        return _clean_string(value, field)
+    if isinstance(value, dict | list):
+        if depth >= MAX_DEPTH:
+            raise _too_deep()
+        if isinstance(value, dict):
+            return {
+                _clean_string(key, field): _clean(
+                    each, f"{field}.{key}" if field else key, depth + 1
+                )
+                for key, each in value.items()
+            }
+        return [
+            _clean(each, f"{field}[{index}]", depth + 1)
+            for index, each in enumerate(value)
+        ]
+    return value
+
+
+def _clean_string(text: str, field: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise refuse(
+                "a string holds half of a surrogate pair",
+                code="INVALID_UNICODE",
+                field=clean_text(field)[:200],
+                allowed="whole Unicode characters",
+            ) from error
+    return clean_text(text)
+
+
+def _too_deep() -> Exception:
+    return refuse(
+        "the frame is nested too deeply",
+        code="TOO_DEEP",
+        allowed=f"at most {MAX_DEPTH} levels",
+    )

@@ -1,0 +1,327 @@
+"""Reads of sessions, turns and the event log."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypedDict
+
+from django.db.models import Max, Min, QuerySet
+
+from cards.models import Event, Session, Turn
+from cards.principals import Principal
+from cards.protocol.ids import MAIN_AGENT
+from cards.protocol.json_form import JSONValue
+from cards.protocol.kinds import CardKind
+from cards.protocol.snapshot import CardFold, CardView, decode_stored
+
+#: Rows and bytes that one page of the log may hold, whichever comes first; at
+#: least one row.
+PAGE_ROWS = 1000
+PAGE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """A session's row, without its database.
+
+    Attributes:
+        pk: Primary key, for the log.
+        title: "" when nothing was said yet.
+    """
+
+    pk: int
+    session_id: str
+    trace_id: str
+    principal: Principal
+    title: str
+    created_at: datetime
+    last_activity_at: datetime
+
+    @classmethod
+    def of(cls, row: Session) -> "SessionRecord":
+        """Return the record of a row."""
+        return cls(
+            pk=row.pk,
+            session_id=row.session_id,
+            trace_id=row.trace_id,
+            principal=Principal(row.principal),
+            title=row.title,
+            created_at=row.created_at,
+            last_activity_at=row.last_activity_at,
+        )
+
+
+class AcceptedMessage(TypedDict):
+    """A user message as it is stored with its turn."""
+
+    text: str
+    content: list[dict[str, JSONValue]]
+    coordinator_mode: Literal["react", "plan"] | None
+    plan_confirmation: Literal["auto", "required"] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRecord:
+    """A turn's row, without its database; see the model for the fields."""
+
+    pk: int
+    turn_no: int
+    event_id: str
+    card_id: str
+    run_id: str
+    state: str
+    message: AcceptedMessage
+
+    @classmethod
+    def of(cls, row: Turn) -> "TurnRecord":
+        """Return the record of a row."""
+        return cls(
+            pk=row.pk,
+            turn_no=row.turn_no,
+            event_id=row.event_id,
+            card_id=row.card_id,
+            run_id=row.run_id,
+            state=row.state,
+            message=row.message,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Frames in order of their seq, from `first_seq` on; empty at the end."""
+
+    first_seq: int
+    frames: list[bytes]
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last frame; first_seq - 1 when the page is empty."""
+        return self.first_seq + len(self.frames) - 1
+
+
+def find_session(session_id: str) -> SessionRecord | None:
+    """Return the session of that public id, whoever owns it; None if there is none."""
+    row = Session.objects.filter(session_id=session_id).first()
+    return SessionRecord.of(row) if row else None
+
+
+def find_own_session(session_id: str, principal: Principal) -> SessionRecord | None:
+    """Return a session if the principal owns it; None otherwise. Spec: Ruling E27."""
+    record = find_session(session_id)
+    return record if record and record.principal == principal else None
+
+
+def find_session_of_trace(trace_id: str, principal: Principal) -> str | None:
+    """Return the id of the principal's session of that trace. Spec: Ruling E27."""
+    rows = Session.objects.filter(trace_id=trace_id, principal=principal)
+    return rows.values_list("session_id", flat=True).first()
+
+
+def own_sessions(
+    principal: Principal, *, before: tuple[datetime, int] | None, limit: int
+) -> list[SessionRecord]:
+    """Return a principal's sessions, newest activity first.
+
+    Args:
+        before: last_activity_at and pk of the last session of the previous page;
+            None for the first page.
+        limit: Most sessions to return.
+    """
+    rows: QuerySet[Session] = Session.objects.filter(principal=principal)
+    if before is not None:
+        moment, pk = before
+        rows = rows.filter(last_activity_at__lte=moment).exclude(
+            last_activity_at=moment, pk__gte=pk
+        )
+    return [
+        SessionRecord.of(row)
+        for row in rows.order_by("-last_activity_at", "-pk")[:limit]
+    ]
+
+
+def newest_seq(session_pk: int) -> int:
+    """Return the seq of the last event of a session; 0 for none."""
+    newest = Event.objects.filter(session_id=session_pk).aggregate(newest=Max("seq"))
+    return newest["newest"] or 0
+
+
+def log_bounds(session_pk: int) -> tuple[int, int] | None:
+    """Return the oldest and newest seq of a session's log; None without session.
+
+    The oldest is newest + 1 when no event is kept.
+    """
+    if not Session.objects.filter(pk=session_pk).exists():
+        return None
+    bounds = Event.objects.filter(session_id=session_pk).aggregate(
+        oldest=Min("seq"), newest=Max("seq")
+    )
+    newest = bounds["newest"] or 0
+    return bounds["oldest"] or newest + 1, newest
+
+
+def newest_seqs(session_pks: list[int]) -> dict[int, int]:
+    """Return the last seq of each of these sessions; sessions without events lack."""
+    # One index lookup each: a GROUP BY would walk all their events.
+    return {pk: newest_seq(pk) for pk in session_pks}
+
+
+def running_sessions(session_pks: list[int]) -> set[int]:
+    """Return those of these sessions that have an unfinished turn."""
+    return set(
+        Turn.objects.filter(session_id__in=session_pks)
+        .exclude(state=Turn.State.ENDED)
+        .values_list("session_id", flat=True)
+    )
+
+
+def read_page(
+    session_pk: int,
+    *,
+    after_seq: int,
+    up_to_seq: int | None = None,
+    max_rows: int = PAGE_ROWS,
+    max_bytes: int = PAGE_BYTES,
+) -> LogPage:
+    """Return the next events of a session, as the bytes that were stored.
+
+    Args:
+        after_seq: The page starts behind this seq; 0 for the beginning.
+        up_to_seq: Highest seq wanted; None for the newest.
+        max_rows: Most rows.
+        max_bytes: The page ends with the row that reaches this many bytes.
+    """
+    rows = Event.objects.filter(session_id=session_pk, seq__gt=after_seq)
+    if up_to_seq is not None:
+        rows = rows.filter(seq__lte=up_to_seq)
+    pairs = rows.order_by("seq").values_list("seq", "data")[:max_rows]
+    frames: list[bytes] = []
+    first_seq = after_seq + 1
+    size = 0
+    # A chunked cursor: a page of huge frames is cut before it is all in memory.
+    for seq, data in pairs.iterator(chunk_size=200):
+        if not frames:
+            first_seq = seq
+        frames.append(bytes(data))
+        size += len(data)
+        if size >= max_bytes:
+            break
+    return LogPage(first_seq, frames)
+
+
+def fold_cards(
+    session_pk: int, *, after_seq: int = 0, up_to_seq: int | None = None
+) -> CardFold:
+    """Return the cards that a range of the log amounts to. Spec: EMIT 15.2."""
+    fold = CardFold()
+    while True:
+        page = read_page(session_pk, after_seq=after_seq, up_to_seq=up_to_seq)
+        if not page.frames:
+            return fold
+        fold.apply_all(page.frames)
+        after_seq = page.last_seq
+
+
+def _all_frames(session_pk: int, after_seq: int = 0) -> Iterator[bytes]:
+    while True:
+        page = read_page(session_pk, after_seq=after_seq)
+        if not page.frames:
+            return
+        yield from page.frames
+        after_seq = page.last_seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHistory:
+    """What a session's next writer must know of its log.
+
+    Attributes:
+        newest_seq: 0 for an empty log.
+        card_ids: Of all cards in the log.
+        system_topics: Shown already.
+        said: Role, text and turn_no of the newest turns, oldest first.
+    """
+
+    newest_seq: int
+    card_ids: list[str]
+    system_topics: list[str]
+    said: list[tuple[str, str, int]]
+
+
+def read_history(session_pk: int, *, turns: int) -> SessionHistory:
+    """Return what the log says to its next writer.
+
+    Args:
+        turns: How many of the newest ended turns `said` goes back.
+    """
+    newest = newest_seq(session_pk)
+    card_ids: list[str] = []
+    topics: list[str] = []
+    if newest:
+        adds = (data for data in _all_frames(session_pk) if data.startswith(_CARD_ADD))
+        for data in adds:
+            frame = decode_stored(data)
+            card_ids.append(frame.envelope.card_id)
+            if frame.envelope.card_kind == CardKind.SYSTEM:
+                topics.append(str(frame.payload.get("topic", "")))
+    return SessionHistory(
+        newest_seq=newest,
+        card_ids=card_ids,
+        system_topics=topics,
+        said=_read_said(session_pk, newest, turns) if newest else [],
+    )
+
+
+_CARD_ADD = b'{"type":"card.add"'
+
+#: Frames and characters that are read back for an engine's history.
+HISTORY_FRAMES = 20_000
+HISTORY_CHARS = 20_000
+
+
+def _read_said(session_pk: int, newest: int, turns: int) -> list[tuple[str, str, int]]:
+    rows = Turn.objects.filter(
+        session_id=session_pk,
+        state=Turn.State.ENDED,
+        first_seq__gt=max(0, newest - HISTORY_FRAMES),
+    )
+    first_seqs = list(
+        rows.order_by("-turn_no").values_list("first_seq", flat=True)[:turns]
+    )
+    if not first_seqs:
+        return []
+    fold = fold_cards(session_pk, after_seq=(first_seqs[-1] or 1) - 1)
+    return list(_said(fold.cards()))
+
+
+def _said(cards: list[CardView]) -> Iterator[tuple[str, str, int]]:
+    # Turns never interleave, so what follows a turn's card belongs to it.
+    turn_no = 0
+    for card in cards:
+        if card.card_kind == CardKind.TURN:
+            turn_no = int(str(card.payload.get("turn_no", 0)))
+            words = card.payload.get("input")
+            if isinstance(words, dict):
+                yield "user", str(words.get("text", ""))[:HISTORY_CHARS], turn_no
+        elif card.card_kind == CardKind.MESSAGE and card.agent_id == MAIN_AGENT:
+            text = card.channels.get("text", "")
+            if text:
+                yield "assistant", text[:HISTORY_CHARS], turn_no
+
+
+def fold_turn(session_pk: int, turn_pk: int) -> list[CardView] | None:
+    """Return the cards of a turn and all after it; None before it started."""
+    first_seq = first_seq_of_turn(turn_pk)
+    if first_seq is None:
+        return None
+    return fold_cards(session_pk, after_seq=first_seq - 1).cards()
+
+
+def first_seq_of_turn(turn_pk: int) -> int | None:
+    """Return the seq of a turn's first frame; None before it started."""
+    return Turn.objects.values_list("first_seq", flat=True).get(pk=turn_pk)
+
+
+def unfinished_turns(session_pk: int) -> list[TurnRecord]:
+    """Return the queued and running turns in order of acceptance."""
+    rows = Turn.objects.filter(session_id=session_pk).exclude(state=Turn.State.ENDED)
+    return [TurnRecord.of(row) for row in rows.order_by("turn_no")]

@@ -1,0 +1,22 @@
+"""The HTTP routes of the app."""
+
+from django.urls import path
+
+from cards import views
+
+urlpatterns = [
+    path("", views.PageView.as_view(), name="page"),
+    path("v1/sessions", views.SessionList.as_view(), name="sessions"),
+    path("v1/sessions/<str:session_id>", views.SessionDetail.as_view(), name="session"),
+    path(
+        "v1/sessions/<str:session_id>/snapshot",
+        views.SnapshotView.as_view(),
+        name="snapshot",
+    ),
+    path(
+        "v1/sessions/<str:session_id>/events",
+        views.EventList.as_view(),
+        name="events",
+    ),
+    path("v1/wire.schema.json", views.WireSchema.as_view(), name="wire-schema"),
+]

@@ -1,0 +1,223 @@
+"""REST reads, the wire schema and the page.
+
+Spec: interfaces.md, REST; Rulings E5, E27.
+"""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.views.generic import TemplateView
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cards.permissions import OwnsSessions, principal_of
+from cards.protocol.envelope import MAX_SAFE_INTEGER
+from cards.protocol.wire_schema import wire_schema
+from cards.queries import (
+    SessionRecord,
+    find_own_session,
+    fold_cards,
+    newest_seq,
+    newest_seqs,
+    own_sessions,
+    read_page,
+    running_sessions,
+)
+
+#: Sessions on one page of the list.
+PAGE_SESSIONS = 50
+
+#: Events on one page, unless the client asks for fewer or more, and at most.
+DEFAULT_EVENTS = 500
+MAX_EVENTS = 5000
+
+#: Bytes after which a page of events ends early; at least one event is on it.
+PAGE_BYTES = 8 * 1024 * 1024
+
+_CURSOR_SALT = "cards.sessions"
+
+
+class _SessionView(APIView):
+    """Base of the reads of one session; a foreign id is an unknown one."""
+
+    permission_classes = (OwnsSessions,)
+
+    def record(self, request: Request, session_id: str) -> SessionRecord:
+        principal = principal_of(request)
+        record = find_own_session(session_id, principal) if principal else None
+        if record is None:
+            raise NotFound("there is no such session")
+        return record
+
+
+def _session_json(record: SessionRecord, last_seq: int, is_running: bool) -> Any:
+    return {
+        "session_id": record.session_id,
+        "title": record.title,
+        "state": "running" if is_running else "idle",
+        "last_seq": last_seq,
+        "created_at": record.created_at,
+        "last_activity_at": record.last_activity_at,
+    }
+
+
+class SessionList(APIView):
+    """Own sessions, newest activity first, in pages."""
+
+    permission_classes = (OwnsSessions,)
+
+    def get(self, request: Request) -> Response:
+        """Return `{results, next, previous}`; `next` is None on the last page."""
+        principal = principal_of(request)
+        if principal is None:
+            raise NotFound
+        cursor = request.query_params.get("cursor")
+        before = _read_cursor(cursor) if cursor else None
+        records = own_sessions(principal, before=before, limit=PAGE_SESSIONS + 1)
+        page = records[:PAGE_SESSIONS]
+        pks = [record.pk for record in page]
+        last_seqs, running = newest_seqs(pks), running_sessions(pks)
+        return Response(
+            {
+                "results": [
+                    _session_json(
+                        record, last_seqs.get(record.pk, 0), record.pk in running
+                    )
+                    for record in page
+                ],
+                "next": _page_url(request, page[-1])
+                if len(records) > len(page)
+                else None,
+                "previous": None,
+            }
+        )
+
+
+def _page_url(request: Request, last: SessionRecord) -> str:
+    cursor = signing.dumps(
+        [last.last_activity_at.isoformat(), last.pk], salt=_CURSOR_SALT
+    )
+    return request.build_absolute_uri(f"{request.path}?{urlencode({'cursor': cursor})}")
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, int]:
+    try:
+        moment, pk = signing.loads(cursor, salt=_CURSOR_SALT)
+    except signing.BadSignature as error:
+        raise ValidationError(
+            {"cursor": "not a cursor of this list; allowed: what `next` gave"}
+        ) from error
+    return datetime.fromisoformat(moment), pk
+
+
+class SessionDetail(_SessionView):
+    """One own session."""
+
+    def get(self, request: Request, session_id: str) -> Response:
+        """Return the session as it stands in the list."""
+        record = self.record(request, session_id)
+        is_running = record.pk in running_sessions([record.pk])
+        return Response(_session_json(record, newest_seq(record.pk), is_running))
+
+
+class SnapshotView(_SessionView):
+    """A session's cards as a client that saw every frame has them."""
+
+    def get(self, request: Request, session_id: str) -> HttpResponse:
+        """Return the folded cards and the seq they stand at. Spec: Ruling E5."""
+        record = self.record(request, session_id)
+        is_running = record.pk in running_sessions([record.pk])
+        fold = fold_cards(record.pk)
+        return _json_response(
+            {
+                "session_id": record.session_id,
+                "trace_id": record.trace_id,
+                "last_seq": fold.last_seq,
+                "state": "running" if is_running else "idle",
+                "cards": fold.cards(),
+                "prompts": [],
+            }
+        )
+
+
+class EventList(_SessionView):
+    """The stored frames of a session, byte for byte."""
+
+    def get(self, request: Request, session_id: str) -> HttpResponse:
+        """Return `{events, next_after_seq, last_seq}`; the stored bytes inside."""
+        after_seq = _whole_number(request, "after_seq", 0, 0, MAX_SAFE_INTEGER)
+        limit = _whole_number(request, "limit", DEFAULT_EVENTS, 1, MAX_EVENTS)
+        record = self.record(request, session_id)
+        last_seq = newest_seq(record.pk)
+        page = read_page(
+            record.pk, after_seq=after_seq, max_rows=limit, max_bytes=PAGE_BYTES
+        )
+        is_end = not page.frames or page.last_seq >= last_seq
+        return _json_response(
+            {
+                "events": [msgspec.Raw(data) for data in page.frames],
+                "next_after_seq": None if is_end else page.last_seq,
+                "last_seq": last_seq,
+            }
+        )
+
+
+def _whole_number(
+    request: Request, name: str, default: int, lowest: int, highest: int
+) -> int:
+    given = request.query_params.get(name)
+    if given is None:
+        return default
+    # isdecimal and a bound on the length: int() takes signs, blanks and megabytes.
+    if given.isascii() and given.isdecimal() and len(given) <= 20:
+        number = int(given)
+        if lowest <= number <= highest:
+            return number
+    raise ValidationError(
+        {name: f"not valid; allowed: a whole number from {lowest} to {highest}"}
+    )
+
+
+def _json_response(content: object) -> HttpResponse:
+    # msgspec keeps stored bytes as they are; a renderer would decode them.
+    return HttpResponse(msgspec.json.encode(content), content_type="application/json")
+
+
+class WireSchema(APIView):
+    """The JSON Schema of every frame, public."""
+
+    permission_classes = ()
+
+    def get(self, request: Request) -> HttpResponse:
+        """Return the schema."""
+        return _json_response(wire_schema())
+
+
+#: Everything the page needs comes from this origin; markup cannot run script.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+
+
+class PageView(TemplateView):
+    """The page, for a browser that gets its own anonymous identity if it has none."""
+
+    template_name = "cards/page.html"
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Return the page. Spec: Ruling E27."""
+        if settings.CARDWIRE_ALLOW_ANONYMOUS and request.session.is_empty():
+            # A session with something in it gets a cookie, which is who this is.
+            request.session["cardwire"] = "anonymous"
+        response = super().get(request, *args, **kwargs)
+        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+        return response

@@ -1,0 +1,52 @@
+"""The ASGI application that daphne serves."""
+
+import os
+from typing import Any
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+http_application = get_asgi_application()
+
+# Everything below needs Django's apps.
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import OriginValidator  # noqa: E402
+from django.conf import settings  # noqa: E402
+
+from cards.consumers import CardConsumer  # noqa: E402
+from cards.routing import websocket_routes  # noqa: E402
+from cards.transport import install  # noqa: E402
+from config.wiring import hub  # noqa: E402
+
+
+class BrowserOriginValidator(OriginValidator):
+    """Refuse handshakes that a page of another site made.
+
+    Browsers name the page's origin in every handshake, and a page cannot leave it
+    out; a client that names none is no browser.
+
+    Spec: Ruling E27.
+    """
+
+    def valid_origin(self, parsed_origin: Any) -> bool:
+        """Tell whether the handshake may go on."""
+        return parsed_origin is None or bool(super().valid_origin(parsed_origin))
+
+
+install(max_message_bytes=settings.CARDWIRE_MAX_FRAME_BYTES)
+
+consumer = CardConsumer.as_asgi(
+    hub=hub(),
+    idle_timeout_s=settings.CARDWIRE_IDLE_TIMEOUT_S,
+    max_frame_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
+    allow_anonymous=settings.CARDWIRE_ALLOW_ANONYMOUS,
+)
+
+application = ProtocolTypeRouter(
+    {
+        "http": http_application,
+        "websocket": BrowserOriginValidator(
+            URLRouter(websocket_routes(consumer)), settings.ALLOWED_HOSTS
+        ),
+    }
+)

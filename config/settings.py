@@ -1,0 +1,207 @@
+"""Django settings, read from the environment.
+
+Every variable is documented in docs/operations.md. Unsafe defaults hold only with
+CARDWIRE_DEBUG=1.
+"""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.utils import get_random_secret_key
+from environs import Env, validate
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = Env()
+
+DEBUG: bool = env.bool("CARDWIRE_DEBUG", False)
+
+CARDWIRE_DATA_DIR: Path = env.path("CARDWIRE_DATA_DIR", BASE_DIR / "var").resolve()
+CARDWIRE_DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+
+def _secret_key() -> str:
+    """Return the key of the environment; under DEBUG one kept in the data dir."""
+    given: str = env.str("CARDWIRE_SECRET_KEY", "")
+    if given:
+        return given
+    if not DEBUG:
+        raise ImproperlyConfigured(
+            "CARDWIRE_SECRET_KEY is required unless CARDWIRE_DEBUG=1"
+        )
+    path = CARDWIRE_DATA_DIR / "secret_key"
+    try:
+        # "x": of two processes that start together one creates, both read.
+        with path.open("x") as file:
+            path.chmod(0o600)
+            file.write(get_random_secret_key())
+    except FileExistsError:
+        pass
+    return path.read_text()
+
+
+SECRET_KEY = _secret_key()
+
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS: list[str] = env.list("CARDWIRE_ALLOWED_HOSTS", [])
+if not ALLOWED_HOSTS:
+    if not DEBUG:
+        raise ImproperlyConfigured(
+            "CARDWIRE_ALLOWED_HOSTS is required unless CARDWIRE_DEBUG=1"
+        )
+    ALLOWED_HOSTS = LOCAL_HOSTS
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "cards",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+#: One writer at a time queues at BEGIN instead of failing in the middle; the log's
+#: writer checkpoints in a thread of its own, so that nobody else has to.
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": (
+        "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA wal_autocheckpoint=0;"
+    ),
+}
+
+DATABASES = {
+    "default": env.dj_db_url(
+        "DATABASE_URL",
+        f"sqlite:///{CARDWIRE_DATA_DIR / 'cardwire.sqlite3'}",
+        conn_max_age=60,
+        conn_health_checks=True,
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL: str = env.str("REDIS_URL", "")
+CHANNEL_LAYERS = {
+    "default": (
+        {
+            "BACKEND": "channels_redis.core.RedisChannelLayer",
+            # redis-py's default socket_timeout kills an idle receiver.
+            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]},
+        }
+        if REDIS_URL
+        else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+    )
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = CARDWIRE_DATA_DIR / "static"
+# Found in the apps themselves: a release needs no collectstatic, and a changed
+# file is seen at once in development.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+# The folder is there from the start, so that WhiteNoise does not warn.
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = not DEBUG
+CSRF_COOKIE_SECURE = not DEBUG
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+# TLS ends at the proxy in front of daphne, which is where the operator sets HSTS
+# and the redirect to https (docs/operations.md).
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.SessionAuthentication"
+    ],
+    # Views of cards say themselves who may read them; whatever forgets to is closed.
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+CARDWIRE_ENGINE: str = env.str(
+    "CARDWIRE_ENGINE", "cards.engines.workspace.WorkspaceEngine"
+)
+CARDWIRE_ALLOW_ANONYMOUS: bool = env.bool("CARDWIRE_ALLOW_ANONYMOUS", DEBUG)
+CARDWIRE_MAX_FRAME_BYTES: int = env.int(
+    "CARDWIRE_MAX_FRAME_BYTES", 16 * 1024 * 1024, validate=validate.Range(min=1024)
+)
+CARDWIRE_QUEUE_LIMIT: int = env.int(
+    "CARDWIRE_QUEUE_LIMIT", 8, validate=validate.Range(min=0)
+)
+CARDWIRE_IDLE_TIMEOUT_S: int = env.int(
+    "CARDWIRE_IDLE_TIMEOUT_S", 90, validate=validate.Range(min=0)
+)
+CARDWIRE_TICK_INTERVAL_MS: int = env.int(
+    "CARDWIRE_TICK_INTERVAL_MS", 250, validate=validate.Range(min=0)
+)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        # One line per HTTP request is the proxy's business.
+        "daphne": {"level": "WARNING"},
+        "django.channels.server": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,9 @@
+"""The HTTP routes."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("cards.urls")),
+]

@@ -1,0 +1,49 @@
+"""The composition root: the one place where the parts are put together."""
+
+from functools import cache
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from cards.engine import Engine
+from cards.live.hub import Hub
+from cards.live.runtime import RuntimeSettings
+from cards.log.committer import Committer
+from cards.log.store import open_store
+
+
+def load_engine(dotted_path: str) -> Engine:
+    """Return the one engine instance of this process.
+
+    Args:
+        dotted_path: `package.module.Class` or `package.module:Class`.
+
+    Raises:
+        ImproperlyConfigured: The path names no engine class, or making it failed.
+    """
+    try:
+        engine_class = import_string(dotted_path.replace(":", "."))
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            f"CARDWIRE_ENGINE={dotted_path!r} cannot be imported: {error}"
+        ) from error
+    if not (isinstance(engine_class, type) and issubclass(engine_class, Engine)):
+        raise ImproperlyConfigured(
+            f"CARDWIRE_ENGINE={dotted_path!r} is not a subclass of cards.engine.Engine"
+        )
+    return engine_class()
+
+
+@cache
+def hub() -> Hub:
+    """Return the hub of this process, made on first use."""
+    return Hub(
+        committer=Committer(open_store),
+        settings=RuntimeSettings(
+            engine=load_engine(settings.CARDWIRE_ENGINE),
+            tick_interval_ms=settings.CARDWIRE_TICK_INTERVAL_MS,
+            shows_exceptions=settings.DEBUG,
+        ),
+        queue_limit=settings.CARDWIRE_QUEUE_LIMIT,
+    )
