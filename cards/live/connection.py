@@ -11,6 +11,7 @@ import asyncio
 import logging
 from typing import Literal
 
+from django.db import Error as DatabaseError
 from msgspec import UNSET
 
 from cards.clock import now_ms
@@ -285,6 +286,16 @@ class Connection:
             await self._handle(decode_client_message(text))
         except RemoteProtocolError as error:
             self.tell_error(error.error)
+        except DatabaseError:
+            logger.exception("a client frame met a database that is away")
+            self.tell_error(
+                make_error(
+                    ErrorType.OVERLOADED,
+                    "the database is unavailable; the frame had no effect",
+                    code="DATABASE_UNAVAILABLE",
+                    user_message="This cannot be saved right now; please try again.",
+                )
+            )
         except Exception:
             # The last resort: the client must hear that its frame had no effect.
             logger.exception("a client frame could not be handled")

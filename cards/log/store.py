@@ -17,7 +17,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 #: Seconds that a writer waits for another process's transaction.
-LOCK_TIMEOUT_S = 20
+LOCK_TIMEOUT_S = 5
 
 #: Rows in one INSERT statement: three parameters a row stay far below SQLite's
 #: limit of 32,766, and the four sizes keep its statement cache warm.
