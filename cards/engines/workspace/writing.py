@@ -1,0 +1,84 @@
+"""Handlers that change files: write and append."""
+
+from collections.abc import Mapping
+
+from cards.engines.workspace.commands import AppendText, WriteFile
+from cards.engines.workspace.files import Workspace
+from cards.engines.workspace.limits import KIB
+from cards.engines.workspace.replies import ToolUse, reply
+from cards.engines.workspace.surface import Scope, Tool
+from cards.engines.workspace.wording import named, sized
+
+# Characters of the content that a tool's input shows.
+_SHOWN_CHARS = 4 * KIB
+
+
+async def write_file(scope: Scope, workspace: Workspace, command: WriteFile) -> None:
+    """Write a new file; an existing one only when the user said overwrite."""
+    disk = workspace.disk
+    verb = "overwrite" if command.overwrite else "write"
+
+    async def job(tool: Tool) -> str:
+        entry = await workspace.off_loop(
+            disk.write_text,
+            command.name,
+            command.content,
+            overwrite=command.overwrite,
+        )
+        size = sized(entry.size_bytes)
+        tool.result(
+            f"{entry.path}: {size} written",
+            render_hint="file_info",
+            file_path=entry.path,
+            metadata={"size_bytes": entry.size_bytes},
+        )
+        return f"{named(entry.path)} is written: {size}."
+
+    use = ToolUse(
+        opening=f"I will {verb} {named(command.name)}.",
+        name="Write",
+        input={
+            **_shown_input(command.name, command.content),
+            "overwrite": command.overwrite,
+        },
+        intent=f"{verb} {command.name}",
+    )
+    await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
+
+
+async def append_text(scope: Scope, workspace: Workspace, command: AppendText) -> None:
+    """Put text at the end of a file, which is made when it is missing."""
+
+    async def job(tool: Tool) -> str:
+        entry, is_new = await workspace.off_loop(
+            workspace.disk.append_text, command.name, command.content
+        )
+        size = sized(entry.size_bytes)
+        tool.result(
+            f"{entry.path}: {size} after appending",
+            render_hint="file_info",
+            file_path=entry.path,
+            metadata={"size_bytes": entry.size_bytes, "is_new": is_new},
+        )
+        if is_new:
+            return f"{named(entry.path)} did not exist, so I made it: {size}."
+        return f"The text is at the end of {named(entry.path)}, which has {size} now."
+
+    use = ToolUse(
+        opening=f"I will add that to {named(command.name)}.",
+        name="Append",
+        input=_shown_input(command.name, command.content),
+        intent=f"append to {command.name}",
+    )
+    await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
+
+
+def _shown_input(name: str, content: str) -> Mapping[str, object]:
+    """Return the input of a write, without the end of a long content."""
+    if len(content) <= _SHOWN_CHARS:
+        return {"file_path": name, "content": content}
+    return {
+        "file_path": name,
+        "content": f"{content[:_SHOWN_CHARS]}…",
+        "content_chars": len(content),
+    }

@@ -1,0 +1,42 @@
+"""In-memory stand-ins for the event log."""
+
+import threading
+from collections.abc import Sequence
+
+from cards.log.store import Entry, EntryRefused, StoreUnavailable
+
+
+class FakeStore:
+    """A log store in memory that can be away or refuse sessions.
+
+    Attributes:
+        entries: What was stored, in order.
+        batches: Sizes of the stored batches.
+        is_away: Whether writing fails as if the database were gone.
+        refused_sessions: Sessions whose entries are refused.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.batches: list[int] = []
+        self.is_away = False
+        self.refused_sessions: set[int] = set()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.attempts = 0
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        self.gate.wait()
+        self.attempts += 1
+        if self.is_away:
+            raise StoreUnavailable("away")
+        if any(entry.session_pk in self.refused_sessions for entry in entries):
+            raise EntryRefused("refused")
+        self.entries.extend(entries)
+        self.batches.append(len(entries))
+
+    def checkpoint(self) -> None:
+        """Nothing to do in memory."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
