@@ -30,7 +30,7 @@ from cards.protocol.events import (
     Event,
     SessionEvent,
 )
-from cards.protocol.hints import HINT_REGISTRY, default_hint
+from cards.protocol.hints import default_hint
 from cards.protocol.ids import MAIN_AGENT, mint_card_id, mint_event_id
 from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import (
@@ -301,7 +301,7 @@ class Builder:
             seq=self._writer.next_seq,
             timestamp=self._now_text(),
             agent_id=card.agent_id,
-            agent_role=_role_of(card),
+            agent_role=card.role,
             agent_run_id=card.agent_run_id or UNSET,
             severity=severity,
         )
@@ -333,10 +333,3 @@ class Builder:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-
-
-def _role_of(card: Card) -> Role:
-    # Whatever a sub-agent does is done by a worker.
-    if card.agent_id != MAIN_AGENT:
-        return Role.WORKER
-    return HINT_REGISTRY[card.kind].role

@@ -296,16 +296,24 @@ def _read_said(session_pk: int, newest: int, turns: int) -> list[tuple[str, str,
 def _said(cards: list[CardView]) -> Iterator[tuple[str, str, int]]:
     # Turns never interleave, so what follows a turn's card belongs to it.
     turn_no = 0
+    replies: list[str] = []
     for card in cards:
         if card.card_kind == CardKind.TURN:
+            yield from _reply(replies, turn_no)
+            replies = []
             turn_no = int(str(card.payload.get("turn_no", 0)))
             words = card.payload.get("input")
             if isinstance(words, dict):
                 yield "user", str(words.get("text", ""))[:HISTORY_CHARS], turn_no
         elif card.card_kind == CardKind.MESSAGE and card.agent_id == MAIN_AGENT:
-            text = card.channels.get("text", "")
-            if text:
-                yield "assistant", text[:HISTORY_CHARS], turn_no
+            replies.append(card.channels.get("text", ""))
+    yield from _reply(replies, turn_no)
+
+
+def _reply(replies: list[str], turn_no: int) -> Iterator[tuple[str, str, int]]:
+    text = "\n\n".join(filter(None, replies))
+    if text:
+        yield "assistant", text[:HISTORY_CHARS], turn_no
 
 
 def fold_turn(session_pk: int, turn_pk: int) -> list[CardView] | None:

@@ -3,7 +3,8 @@
 Everything importable from here is public; see docs/engine-api.md.
 """
 
-from cards.engine.engine import Engine, EngineError
+from cards.engine.engine import Engine
+from cards.engine.errors import EngineError
 from cards.engine.plans import PlanStep
 from cards.engine.turn import HistoryEntry, Turn, TurnInput
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from cards.builder import Builder
-from cards.engine.engine import EngineError
+from cards.engine.errors import EngineError
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo, make_error
 from cards.protocol.ids import MAIN_AGENT

@@ -1,13 +1,8 @@
-"""The base class of assistants, and how they say that something failed."""
+"""The base class of assistants."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
-from cards.protocol.errors import ErrorInfo, make_error
-from cards.protocol.kinds import ErrorType
-
-if TYPE_CHECKING:
-    from cards.engine.turn import Turn
+from cards.engine.turn import Turn
 
 
 class Engine(ABC):
@@ -20,7 +15,7 @@ class Engine(ABC):
     model: str = ""
 
     @abstractmethod
-    async def run(self, turn: "Turn") -> None:
+    async def run(self, turn: Turn) -> None:
         """Answer one user message.
 
         Runs in a task of its own, which outlives the socket that started it. An
@@ -30,53 +25,3 @@ class Engine(ABC):
         Args:
             turn: The message and everything that can be done about it.
         """
-
-
-class EngineError(Exception):
-    """A failure whose ErrorInfo the engine chooses.
-
-    Args:
-        type: One of the error types of EMIT 12, such as "rate_limit".
-        message: For developers.
-        code: Stable word for programs; None for none.
-        retryable: None takes the default of the type.
-        retry_after_ms: Milliseconds to wait before a retry; None for no advice.
-        user_message: For the user's eyes; None takes the default of the type.
-
-    Raises:
-        ValueError: The type is not one of EMIT 12.
-
-    Spec: EMIT 12; Ruling E11.
-    """
-
-    def __init__(  # noqa: PLR0917 - the signature is the API
-        self,
-        type: str,  # noqa: A002 - the wire's word
-        message: str,
-        code: str | None = None,
-        retryable: bool | None = None,
-        retry_after_ms: int | None = None,
-        user_message: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.error: ErrorInfo = make_error(
-            error_type_of(type),
-            message,
-            code=code,
-            retryable=retryable,
-            retry_after_ms=retry_after_ms,
-            user_message=user_message,
-        )
-
-
-def error_type_of(word: str) -> ErrorType:
-    """Return the error type of that name.
-
-    Raises:
-        ValueError: There is none; the message lists those there are.
-    """
-    try:
-        return ErrorType(word)
-    except ValueError:
-        allowed = ", ".join(ErrorType)
-        raise ValueError(f"unknown error type {word!r}; allowed: {allowed}") from None

@@ -38,6 +38,8 @@ class Message(Block):
         self.stop_reason: str | None = None
 
     def _opening(self) -> Payload:
+        if self._is_assistant and self.context.said:
+            self.context.said.append("\n\n")
         return MessagePayload(role=self._role, model=text_or_unset(self._model))
 
     async def text(self, chunk: str) -> None:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import ClassVar, Literal, Self
 
 from cards.engine.block import Block, Context
-from cards.engine.engine import error_type_of
+from cards.engine.errors import error_type_of
 from cards.engine.values import count_or_unset, text_or_unset, texts_or_unset
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo, make_error

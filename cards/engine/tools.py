@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from cards.engine.block import Block, Context
-from cards.engine.engine import error_type_of
+from cards.engine.errors import error_type_of
 from cards.engine.values import (
     count_or_unset,
     fraction_or_unset,

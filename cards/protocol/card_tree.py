@@ -21,8 +21,15 @@ from collections.abc import Iterable
 import msgspec
 
 from cards.protocol.errors import LocalProtocolError
+from cards.protocol.hints import HINT_REGISTRY
 from cards.protocol.ids import MAIN_AGENT
-from cards.protocol.kinds import CHANNELS_OF_KIND, TRACKED_KINDS, CardKind, Channel
+from cards.protocol.kinds import (
+    CHANNELS_OF_KIND,
+    TRACKED_KINDS,
+    CardKind,
+    Channel,
+    Role,
+)
 
 _LEAVES = frozenset(
     {
@@ -50,6 +57,16 @@ class Card(msgspec.Struct, kw_only=True, eq=False):
     agent_run_id: str | None
     opened_ms: int
     is_open: bool = True
+    #: Streams and role of the kind, looked up once: a card may get thousands of
+    #: frames, and hashing an enum costs more than comparing it.
+    channels: tuple[Channel, ...] = ()
+    role: Role = Role.WORKER
+
+    def __post_init__(self) -> None:
+        self.channels = CHANNELS_OF_KIND.get(self.kind, ())
+        # Whatever a sub-agent does is done by a worker.
+        if self.agent_id == MAIN_AGENT:
+            self.role = HINT_REGISTRY[self.kind].role
 
 
 class CardTree:
@@ -134,7 +151,7 @@ class CardTree:
 
         Spec: EMIT 6.3.
         """
-        if channel not in CHANNELS_OF_KIND.get(card.kind, frozenset()):
+        if channel not in card.channels:
             raise LocalProtocolError(f"a {card.kind} card has no channel {channel}")
 
     def close(self, card: Card) -> bool:

@@ -4,7 +4,7 @@ Spec: EMIT 9, 7.3; Ruling E22.
 """
 
 import re
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
@@ -21,6 +21,10 @@ MAX_INLINE_BYTES = 20 * 1024 * 1024
 #: Blocks in one message; more than any composer makes, so that a frame full of
 #: empty blocks costs nothing. Spec: none; ours.
 MAX_BLOCKS = 256
+
+CoordinatorMode = Literal["react", "plan"]
+PlanConfirmation = Literal["auto", "required"]
+ToolResultStatus = Literal["success", "ok", "error", "denied", "timeout", "cancelled"]
 
 ClientId = Annotated[str, Meta(min_length=1, max_length=128)]
 Seq = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
@@ -54,9 +58,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContentBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a user message. Spec: EMIT 9; Ruling E22."""
+    """One piece of a user message; `{"text": …}` alone is text.
 
-    type: str
+    Spec: EMIT 9, 14.1; Ruling E22.
+    """
+
+    type: str = "text"
     text: str | None = None
     source: Source | None = None
     name: str | None = None
@@ -71,8 +78,8 @@ class UserMessage(ClientMessage, frozen=True, kw_only=True, tag="user.message"):
     event_id: ClientId | None = None
     content: list[ContentBlock] | ContentBlock | None = None
     text: str | None = None
-    coordinator_mode: Literal["react", "plan"] | None = None
-    plan_confirmation: Literal["auto", "required"] | None = None
+    coordinator_mode: CoordinatorMode | None = None
+    plan_confirmation: PlanConfirmation | None = None
 
 
 class UserInject(ClientMessage, frozen=True, kw_only=True, tag="user.inject"):
@@ -86,7 +93,7 @@ class ToolResult(ClientMessage, frozen=True, kw_only=True, tag="tool.result"):
     """What a client-side tool gave. Spec: EMIT 9; Ruling E24."""
 
     tool_use_id: ClientId
-    status: Literal["success", "ok", "error", "denied", "timeout", "cancelled"]
+    status: ToolResultStatus
     output: JSONValue = None
     error: JSONValue = None
     metadata: dict[str, JSONValue] | None = None
@@ -187,6 +194,14 @@ def read_client_message(frame: JSONValue) -> AnyClientMessage:
 # msgspec words its errors "Expected `str`, got `int` - at `$.last_seq`".
 _LOCATED = re.compile(r"(?P<problem>.*) - at `(?P<path>\$?.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
+_EXPECTED = re.compile(r"Expected (?P<allowed>.*?)(, got `(?P<got>.*)`)?")
+
+#: What msgspec does not name, and it repeats what the client wrote, at any length.
+_WORDS_OF_FIELD: dict[str, tuple[str, ...]] = {
+    "coordinator_mode": get_args(CoordinatorMode),
+    "plan_confirmation": get_args(PlanConfirmation),
+    "status": get_args(ToolResultStatus),
+}
 
 
 def _refuse_field(validation: str) -> RemoteProtocolError:
@@ -199,8 +214,19 @@ def _refuse_field(validation: str) -> RemoteProtocolError:
     if missing is not None:
         field = f"{path}.{missing['name']}" if path else missing["name"]
         return refuse(f"{field} is missing", code="MISSING_FIELD", field=field)
+    expected = _EXPECTED.fullmatch(problem)
+    if expected is None:
+        return refuse(
+            f"{path} is none of the words allowed",
+            code="INVALID_FIELD",
+            field=path,
+            allowed=", ".join(_WORDS_OF_FIELD[path]),
+        )
     return refuse(
-        f"{path}: {problem}" if path else problem, code="INVALID_FIELD", field=path
+        f"{path} is {expected['got'] or 'out of bounds'}",
+        code="INVALID_FIELD",
+        field=path,
+        allowed=expected["allowed"].replace("`", ""),
     )
 
 
@@ -231,8 +257,7 @@ def check_session_id(session_id: str) -> None:
 def blocks_of(message: UserMessage) -> list[ContentBlock]:
     """Return the blocks of a message in order, whichever shorthand it used.
 
-    `content` wins over `text`; a single object stands for a list of one, and an
-    object without a `type` would not have passed the decoder.
+    `content` wins over `text`; a single object stands for a list of one.
 
     Spec: EMIT 9, 14.1.
     """
@@ -241,7 +266,7 @@ def blocks_of(message: UserMessage) -> list[ContentBlock]:
     if message.content is not None:
         return list(message.content)
     if message.text is not None:
-        return [ContentBlock(type="text", text=message.text)]
+        return [ContentBlock(text=message.text)]
     return []
 
 

@@ -4,7 +4,7 @@ Spec: EMIT 3.1; Rulings E6, E22.
 """
 
 import json
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import msgspec
 
@@ -14,6 +14,13 @@ from cards.protocol.events import Event
 from cards.protocol.json_form import MAX_DEPTH, JSONValue, clean_text
 
 _encoder = msgspec.json.Encoder()
+
+# Where a value stands, innermost key or index first; it becomes text only for an
+# error, because a long key must not be copied for each value below it.
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
+
+#: Longest field path in an error; the rest is cut off.
+_MAX_FIELD_CHARS = 200
 
 #: The answer to a ping: no envelope, no seq. Spec: EMIT 2.3; Ruling E25.
 PONG = b'{"type":"pong"}'
@@ -71,7 +78,7 @@ def decode_json(text: str) -> JSONValue:
         ) from error
     except RecursionError as error:
         raise _too_deep() from error
-    return _clean(value, "", 0)
+    return _clean(value, None, 0)
 
 
 def _object(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
@@ -82,7 +89,7 @@ def _object(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
         raise refuse(
             "a key is given twice in one object",
             code="DUPLICATE_KEY",
-            field=twice[:100].encode("utf-8", "replace").decode(),
+            field=clean_text(twice[:_MAX_FIELD_CHARS]),
             allowed="each key once",
         )
     return fields
@@ -106,27 +113,27 @@ def _bounded_int(digits: str) -> int:
     return int(digits)
 
 
-def _clean(value: JSONValue, field: str, depth: int) -> JSONValue:
+def _clean(value: JSONValue, path: _Path, depth: int) -> JSONValue:
     if isinstance(value, str):
-        return _clean_string(value, field)
-    if isinstance(value, dict | list):
-        if depth >= MAX_DEPTH:
-            raise _too_deep()
-        if isinstance(value, dict):
-            return {
-                _clean_string(key, field): _clean(
-                    each, f"{field}.{key}" if field else key, depth + 1
-                )
-                for key, each in value.items()
-            }
+        return _clean_string(value, path)
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= MAX_DEPTH:
+        raise _too_deep()
+    if isinstance(value, list):
         return [
-            _clean(each, f"{field}[{index}]", depth + 1)
-            for index, each in enumerate(value)
+            _clean(each, (path, index), depth + 1) for index, each in enumerate(value)
         ]
-    return value
+    # Two keys may have become one.
+    return _object(
+        [
+            (_clean_string(key, (path, key)), _clean(each, (path, key), depth + 1))
+            for key, each in value.items()
+        ]
+    )
 
 
-def _clean_string(text: str, field: str) -> str:
+def _clean_string(text: str, path: _Path) -> str:
     if not text.isascii():
         try:
             text.encode()
@@ -134,10 +141,19 @@ def _clean_string(text: str, field: str) -> str:
             raise refuse(
                 "a string holds half of a surrogate pair",
                 code="INVALID_UNICODE",
-                field=clean_text(field)[:200],
+                field=_field(path) or None,
                 allowed="whole Unicode characters",
             ) from error
     return clean_text(text)
+
+
+def _field(path: _Path) -> str:
+    field = ""
+    while path is not None:
+        path, part = path
+        step = f"[{part}]" if isinstance(part, int) else f".{part[:_MAX_FIELD_CHARS]}"
+        field = (step + field)[: _MAX_FIELD_CHARS + 1]
+    return clean_text(field.removeprefix(".")[:_MAX_FIELD_CHARS])
 
 
 def _too_deep() -> Exception:

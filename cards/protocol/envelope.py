@@ -4,12 +4,18 @@ Spec: EMIT 3; Ruling E6.
 """
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from cards.protocol.kinds import CardKind, Role, Severity
+
+if TYPE_CHECKING:
+    CardKindOrNone: TypeAlias = CardKind | Literal[""]
+else:
+    # msgspec knows no union of an enum and a word; the JSON Schema needs one.
+    CardKindOrNone = Literal[("", *(kind.value for kind in CardKind))]
 
 #: Highest integer that JavaScript holds exactly; no number of ours is larger.
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -30,7 +36,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     trace_id: str
     card_id: str
     parent_card_id: str | UnsetType = UNSET
-    card_kind: CardKind | Literal[""]
+    card_kind: CardKindOrNone
     seq: int
     timestamp: str
     agent_id: str | UnsetType = UNSET

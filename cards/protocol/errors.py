@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import ErrorType
 
 
@@ -38,7 +39,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retryable: bool
     retry_after_ms: int | UnsetType = UNSET
     recovery: Recovery | UnsetType = UNSET
-    details: dict[str, object] | UnsetType = UNSET
+    details: dict[str, JSONValue] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def make_error(
     user_message: str | None = None,
     retryable: bool | None = None,
     retry_after_ms: int | None = None,
-    details: dict[str, object] | None = None,
+    details: dict[str, JSONValue] | None = None,
 ) -> ErrorInfo:
     """Return a complete ErrorInfo; None takes the default of the type.
 
@@ -161,7 +162,7 @@ def refuse(
 
     Spec: EMIT 12; Ruling E22.
     """
-    details: dict[str, object] = {}
+    details: dict[str, JSONValue] = {}
     if field is not None:
         details["field"] = field
     if allowed is not None:

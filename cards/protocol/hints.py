@@ -53,7 +53,8 @@ def shorten(text: str, limit: int) -> str:
 
     Spec: none; a hint is a label.
     """
-    line = " ".join(text[: limit * 4].split())
+    # Every word has a character and a blank: more words than `limit` never fit.
+    line = " ".join(text.split(maxsplit=limit))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -85,4 +86,5 @@ def _title(defaults: HintDefaults, payload: Payload) -> str:
         text = getattr(payload, defaults.title_field)
         if isinstance(text, str) and text.strip():
             return shorten(text, MAX_TITLE_CHARS)
-    return defaults.title.format(getattr(payload, "turn_no", ""))
+    turn_no = getattr(payload, "turn_no", UNSET)
+    return defaults.title.format("" if turn_no is UNSET else turn_no).strip()

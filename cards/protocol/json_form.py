@@ -55,6 +55,8 @@ def clean_text(text: str) -> str:
 
     Spec: Ruling E22.
     """
+    # Of a subclass such as SafeString, which the encoder refuses, only the text.
+    text = str.__str__(text)
     if "\x00" in text:
         text = text.replace("\x00", _REPLACEMENT)
     if text.isascii():
@@ -78,11 +80,12 @@ def json_form(value: object) -> JSONValue:
 def _form(value: object, holders: frozenset[int]) -> JSONValue:
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, Enum):
+        # Before the scalars: an Enum may be a Decimal or a str as well.
+        return _form(value.value, holders)
     for kind, convert in _SCALARS:
         if isinstance(value, kind):
             return convert(value)
-    if isinstance(value, Enum):
-        return _form(value.value, holders)
     return _container_form(value, holders)
 
 
@@ -94,7 +97,7 @@ def _container_form(value: object, holders: frozenset[int]) -> JSONValue:
     inside = holders | {id(value)}
     fields = _fields_of(value)
     if fields is not None:
-        return {_key(key): _form(each, inside) for key, each in fields}
+        return {_key(key, inside): _form(each, inside) for key, each in fields}
     if isinstance(value, _ARRAYS):
         return [_form(each, inside) for each in value]
     return f"({type(value).__name__})"
@@ -109,12 +112,14 @@ def _fields_of(value: object) -> Iterable[tuple[object, object]] | None:
         return [
             (field.name, getattr(value, field.name))
             for field in dataclasses.fields(value)
+            # A field without a default may never have been set.
+            if hasattr(value, field.name)
         ]
     return None
 
 
-def _key(key: object) -> str:
-    form = _form(key, frozenset())
+def _key(key: object, holders: frozenset[int]) -> str:
+    form = _form(key, holders)
     return form if isinstance(form, str) else msgspec.json.encode(form).decode()
 
 

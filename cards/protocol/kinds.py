@@ -75,9 +75,9 @@ class Channel(StrEnum):
 
 
 #: The streams that a card of each kind may carry. Spec: EMIT 6.3.
-CHANNELS_OF_KIND: dict[CardKind, frozenset[Channel]] = {
-    CardKind.MESSAGE: frozenset({Channel.TEXT, Channel.TOOL_INPUT}),
-    CardKind.THINKING: frozenset({Channel.THINKING}),
+CHANNELS_OF_KIND: dict[CardKind, tuple[Channel, ...]] = {
+    CardKind.MESSAGE: (Channel.TEXT, Channel.TOOL_INPUT),
+    CardKind.THINKING: (Channel.THINKING,),
 }
 
 

@@ -77,7 +77,10 @@ def wire_schema() -> Schema:
 
 
 def _server_frames() -> list[Schema]:
-    frames: list[Schema] = [_ref("PromptUser"), _ref("PromptReply")]
+    frames: list[Schema] = [
+        {"allOf": [_ref(name), _object({"envelope": _cardless_envelope()})]}
+        for name in ("PromptUser", "PromptReply")
+    ]
     for kind in CardKind:
         frames.append(_card_add(kind))
         frames.append(_card_frame("card.set", kind, _payload_ref(kind)))
@@ -106,11 +109,19 @@ def _object(required: Schema, optional: Schema | None = None) -> Schema:
     }
 
 
+def _cardless_envelope() -> Schema:
+    # Ruling E6: "" on prompt.* and session.*.
+    empty: Schema = {"const": ""}
+    return {
+        "allOf": [_ref("Envelope"), _object({"card_id": empty, "card_kind": empty})]
+    }
+
+
 def _card_frame(action: str, kind: CardKind, payload: Schema, **more: Schema) -> Schema:
     envelope = {
         "allOf": [
             _ref("Envelope"),
-            _object({"card_kind": {"const": str(kind)}}),
+            _object({"card_id": {"minLength": 1}, "card_kind": {"const": str(kind)}}),
         ]
     }
     return _object(
@@ -150,7 +161,8 @@ def _card_close(kind: CardKind) -> Schema:
         {"status": {"const": "failed"}, "error": _ref("ErrorInfo")}, {"inner": inner}
     )
     other = _object(
-        {"status": {"enum": ["ok", "skipped", "cancelled"]}}, {"inner": inner}
+        {"status": {"enum": ["ok", "skipped", "cancelled"]}},
+        {"inner": inner, "error": False},
     )
     return _card_frame(
         "card.close", kind, {"anyOf": [failed, other]}, metrics=_ref("Metrics")
@@ -161,7 +173,7 @@ def _session_event(kind: SessionEventKind) -> Schema:
     return _object(
         {
             "type": {"const": "session.event"},
-            "envelope": _ref("Envelope"),
+            "envelope": _cardless_envelope(),
             "payload": _object(
                 {
                     "kind": {"const": str(kind)},

@@ -37,11 +37,13 @@ class ScriptedEngine(Engine):
         async with turn.tool(
             "Agent", intent="search auth bugs", call_id="toolu_1"
         ) as tool:
-            async with turn.agent("search auth bugs", agent_id="sub_e5") as agent:
-                async with agent.tool("Grep", call_id="toolu_sub_1") as grep:
-                    await grep.heartbeat(stage="searching")
-                    await grep.progress(items_processed=12, items_total=30)
-                    grep.result("Found 3")
+            async with (
+                turn.agent("search auth bugs", agent_id="sub_e5") as agent,
+                agent.tool("Grep", call_id="toolu_sub_1") as grep,
+            ):
+                await grep.heartbeat(stage="searching")
+                await grep.progress(items_processed=12, items_total=30)
+                grep.result("Found 3")
             tool.result("Found 3...")
         async with turn.message() as message:
             await message.text("I found 3 potential...")
