@@ -19,7 +19,8 @@ R = TypeVar("R")
 #: Threads, and so database connections, for reads and small writes of one process.
 WORKERS = 4
 
-_executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="cardwire-database")
+#: The threads themselves; everything else goes through `run_in_database`.
+executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="cardwire-database")
 
 
 async def run_in_database(
@@ -32,7 +33,7 @@ async def run_in_database(
     """
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(
-        _executor, partial(_with_fresh_connection, partial(function, *args, **kwargs))
+        executor, partial(_with_fresh_connection, partial(function, *args, **kwargs))
     )
 
 

@@ -1,15 +1,31 @@
 """Stores on both databases."""
 
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 from django.db import connections
 
+from cards import database
 from cards.log.store import LogStore, open_store
 from cards.models import Session
 
 NOW = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _database_threads(django_db_setup: None) -> Iterator[None]:
+    """Close the connections of the database threads before the database is dropped."""
+    yield
+    everybody = threading.Barrier(database.WORKERS)
+
+    def close() -> None:
+        everybody.wait()
+        connections.close_all()
+
+    for done in [database.executor.submit(close) for _ in range(database.WORKERS)]:
+        done.result()
 
 
 @pytest.fixture
