@@ -14,6 +14,8 @@ class FakeStore:
         batches: Sizes of the stored batches.
         is_away: Whether writing fails as if the database were gone.
         refused_sessions: Sessions whose entries are refused.
+        gate: Closed, it holds the writing thread back.
+        attempted: Set once something was to be written.
     """
 
     def __init__(self) -> None:
@@ -23,11 +25,11 @@ class FakeStore:
         self.refused_sessions: set[int] = set()
         self.gate = threading.Event()
         self.gate.set()
-        self.attempts = 0
+        self.attempted = threading.Event()
 
     def write(self, entries: Sequence[Entry]) -> None:
         self.gate.wait()
-        self.attempts += 1
+        self.attempted.set()
         if self.is_away:
             raise StoreUnavailable("away")
         if any(entry.session_pk in self.refused_sessions for entry in entries):

@@ -192,6 +192,11 @@ class CardTree:
         return False
 
     def forget_turn(self) -> None:
-        """Drop what is remembered of the ended turn, except that ids are used."""
+        """Drop what is remembered of the ended turn, except that ids are used.
+
+        No frame may come for its untracked cards any more either. Spec: Ruling E10.
+        """
+        for card in self._cards.values():
+            card.is_open = False
         self._cards.clear()
         self._open.clear()

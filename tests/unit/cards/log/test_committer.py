@@ -171,8 +171,7 @@ class TestCommitter:
         session = Session(1, patient)
         store.is_away = True
         session.emit(b"a")
-        while store.attempts == 0:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(store.attempted.wait)
         store.is_away = False
         await session.writer.flush()
         await patient.close()
