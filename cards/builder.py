@@ -116,6 +116,10 @@ class Builder:
             if self._tree.is_free(minted):
                 return minted
 
+    def is_free(self, card_id: str) -> bool:
+        """Tell whether no card of the session has had this id. Spec: Ruling E7."""
+        return self._tree.is_free(card_id)
+
     def open_below(self, card: Card) -> list[Card]:
         """Return the open cards below a card, children before parents."""
         return self._tree.open_below(card.card_id)

@@ -115,17 +115,9 @@ class CardConsumer(AsyncConsumer):
             return
         self._heard()
         text = message.get("text")
-        if text is None:
-            self._put(
-                refuse(
-                    "binary frames are not supported",
-                    code="BINARY_FRAME",
-                    allowed="text frames",
-                )
-            )
-        elif len(text) > self._max_frame_bytes:
+        if text is not None and len(text) > self._max_frame_bytes:
             connection.close(TOO_LARGE)
-        elif _is_ping(text):
+        elif text is not None and _is_ping(text):
             connection.pong()
         elif self._frames.qsize() >= MAX_WAITING_FRAMES:
             connection.tell_error(
@@ -136,10 +128,7 @@ class CardConsumer(AsyncConsumer):
                 )
             )
         else:
-            self._put(text)
-
-    def _put(self, frame: str | RemoteProtocolError) -> None:
-        self._frames.put_nowait(frame)
+            self._frames.put_nowait(_binary_frame() if text is None else text)
 
     async def _handle_frames(self, connection: Connection) -> None:
         while True:
@@ -183,6 +172,12 @@ def _session_id_of(scope: dict[str, Any]) -> str | None:
     query = parse_qs(scope.get("query_string", b"").decode("utf-8", "replace"))
     given = query.get("session_id")
     return given[-1] if given else None
+
+
+def _binary_frame() -> RemoteProtocolError:
+    return refuse(
+        "binary frames are not supported", code="BINARY_FRAME", allowed="text frames"
+    )
 
 
 def _is_ping(text: str) -> bool:

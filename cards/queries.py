@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, TypedDict
 
 from django.db.models import Max, Min, QuerySet
+from django.db.models.functions import Length
 
 from cards.models import Event, Session, Turn
 from cards.principals import Principal
@@ -152,11 +153,11 @@ def log_bounds(session_pk: int) -> tuple[int, int] | None:
     """
     if not Session.objects.filter(pk=session_pk).exists():
         return None
-    bounds = Event.objects.filter(session_id=session_pk).aggregate(
-        oldest=Min("seq"), newest=Max("seq")
-    )
-    newest = bounds["newest"] or 0
-    return bounds["oldest"] or newest + 1, newest
+    # Two queries: SQLite answers either end from the index, but both by a walk.
+    events = Event.objects.filter(session_id=session_pk)
+    newest = newest_seq(session_pk)
+    oldest = events.aggregate(oldest=Min("seq"))["oldest"]
+    return oldest or newest + 1, newest
 
 
 def newest_seqs(session_pks: list[int]) -> dict[int, int]:
@@ -193,19 +194,29 @@ def read_page(
     rows = Event.objects.filter(session_id=session_pk, seq__gt=after_seq)
     if up_to_seq is not None:
         rows = rows.filter(seq__lte=up_to_seq)
-    pairs = rows.order_by("seq").values_list("seq", "data")[:max_rows]
-    frames: list[bytes] = []
-    first_seq = after_seq + 1
+    last_seq = _last_seq_of_page(rows, max_rows=max_rows, max_bytes=max_bytes)
+    if last_seq is None:
+        return LogPage(after_seq + 1, [])
+    pairs = rows.filter(seq__lte=last_seq).order_by("seq").values_list("seq", "data")
+    # Empty when it was pruned in between.
+    page = list(pairs)
+    first_seq = page[0][0] if page else after_seq + 1
+    return LogPage(first_seq, [bytes(data) for _, data in page])
+
+
+def _last_seq_of_page(
+    rows: QuerySet[Event], *, max_rows: int, max_bytes: int
+) -> int | None:
+    # Sizes first: a page of huge frames must be cut before it is in memory.
     size = 0
-    # A chunked cursor: a page of huge frames is cut before it is all in memory.
-    for seq, data in pairs.iterator(chunk_size=200):
-        if not frames:
-            first_seq = seq
-        frames.append(bytes(data))
-        size += len(data)
+    last_seq: int | None = None
+    sizes = rows.order_by("seq").values_list("seq", Length("data"))[:max_rows]
+    for seq, frame_bytes in sizes:
+        last_seq = seq
+        size += frame_bytes
         if size >= max_bytes:
             break
-    return LogPage(first_seq, frames)
+    return last_seq
 
 
 def fold_cards(
@@ -245,6 +256,10 @@ class SessionHistory:
     card_ids: list[str]
     system_topics: list[str]
     said: list[tuple[str, str, int]]
+
+
+#: Of a session whose log is empty.
+NO_HISTORY = SessionHistory(newest_seq=0, card_ids=[], system_topics=[], said=[])
 
 
 def read_history(session_pk: int, *, turns: int) -> SessionHistory:
@@ -305,9 +320,17 @@ def _said(cards: list[CardView]) -> Iterator[tuple[str, str, int]]:
             words = card.payload.get("input")
             if isinstance(words, dict):
                 yield "user", str(words.get("text", ""))[:HISTORY_CHARS], turn_no
-        elif card.card_kind == CardKind.MESSAGE and card.agent_id == MAIN_AGENT:
+        elif _is_reply(card):
             replies.append(card.channels.get("text", ""))
     yield from _reply(replies, turn_no)
+
+
+def _is_reply(card: CardView) -> bool:
+    return (
+        card.card_kind == CardKind.MESSAGE
+        and card.agent_id == MAIN_AGENT
+        and card.payload.get("role") == "assistant"
+    )
 
 
 def _reply(replies: list[str], turn_no: int) -> Iterator[tuple[str, str, int]]:

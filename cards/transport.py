@@ -134,7 +134,8 @@ class SendTransport:
     async def stop(self) -> None:
         """End the sending task; what waits is dropped with the connection."""
         self._task.cancel()
-        await asyncio.wait([self._task])
+        # With its exception: a `send` that fails means that the client is gone.
+        await asyncio.gather(self._task, return_exceptions=True)
 
 
 #: Set while daphne makes the application of a connection; the application's task
@@ -208,6 +209,9 @@ class CardwireWebSocketProtocol(WebSocketProtocol):
 
     def onOpen(self) -> None:  # noqa: N802
         """Start to hear about the socket's buffer."""
+        # The HTTP channel that the upgrade came through is still registered, and
+        # autobahn would swallow the error of a second producer.
+        self.transport.unregisterProducer()
         self.transport.registerProducer(self.cardwire_transport, True)
         super().onOpen()
 

@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from cards.permissions import OwnsSessions, principal_of
 from cards.protocol.envelope import MAX_SAFE_INTEGER
+from cards.protocol.ids import is_session_id
 from cards.protocol.wire_schema import wire_schema
 from cards.queries import (
     SessionRecord,
@@ -51,7 +52,10 @@ class _SessionView(APIView):
 
     def record(self, request: Request, session_id: str) -> SessionRecord:
         principal = principal_of(request)
-        record = find_own_session(session_id, principal) if principal else None
+        record = None
+        # PostgreSQL fails on a NUL, which no session id has.
+        if principal is not None and is_session_id(session_id):
+            record = find_own_session(session_id, principal)
         if record is None:
             raise NotFound("there is no such session")
         return record

@@ -8,9 +8,9 @@ Spec: engine-api.md, Scopes; Rulings E10, E11, E12.
 """
 
 import asyncio
-import logging
+import traceback
 from abc import ABC, abstractmethod
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -19,10 +19,9 @@ from cards.engine.errors import EngineError
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo, make_error
 from cards.protocol.ids import MAIN_AGENT
+from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import CardKind, CloseStatus, ErrorType
 from cards.protocol.payloads import Payload
-
-logger = logging.getLogger(__name__)
 
 _innermost: ContextVar["Block | None"] = ContextVar("cardwire_block", default=None)
 
@@ -52,8 +51,23 @@ class Context:
         self.run_id = run_id
         self.model = model
         self.shows_exceptions = shows_exceptions
-        #: What the assistant said in this turn, for the history of the next ones.
-        self.said: list[str] = []
+        #: The pieces of each message of the assistant in this turn, for the history
+        #: of the next ones.
+        self.said: list[list[str]] = []
+
+    @property
+    def said_text(self) -> str:
+        """What the assistant said so far, its messages divided by blank lines."""
+        return "\n\n".join(filter(None, map("".join, self.said)))
+
+    def may_emit(self) -> bool:
+        """Tell whether the turn still runs; what comes later is counted as dropped.
+
+        Spec: Rulings E10, E12.
+        """
+        if not self.turn_card.is_open:
+            self.builder.dropped_count += 1
+        return self.turn_card.is_open
 
 
 def innermost_card(context: Context) -> Card:
@@ -71,14 +85,28 @@ def innermost_card(context: Context) -> Card:
 def error_of(exception: BaseException, *, shows_exceptions: bool) -> ErrorInfo:
     """Return the ErrorInfo that an exception in an engine stands for.
 
+    A group, as TaskGroup raises it, stands for its first EngineError when it holds
+    nothing else.
+
     Spec: Ruling E11; engine-api.md.
     """
-    if isinstance(exception, EngineError):
-        return exception.error
+    chosen = _chosen_error(exception)
+    if chosen is not None:
+        return chosen.error
     message = "the engine raised an unexpected error"
     if shows_exceptions:
-        message = f"{type(exception).__name__}: {exception}"
-    return make_error(ErrorType.INTERNAL, message)
+        # Not str(): an exception's own may raise.
+        message = clean_text("".join(traceback.format_exception_only(exception)))
+    return make_error(ErrorType.INTERNAL, message.strip())
+
+
+def _chosen_error(exception: BaseException) -> EngineError | None:
+    if isinstance(exception, EngineError):
+        return exception
+    if not isinstance(exception, BaseExceptionGroup):
+        return None
+    chosen = [_chosen_error(each) for each in exception.exceptions]
+    return chosen[0] if all(chosen) else None
 
 
 def close_open_below(
@@ -121,7 +149,6 @@ class Block(ABC):
         self._agent_id = agent_id
         self._agent_run_id = agent_run_id or context.run_id
         self._card: Card | None = None
-        self._token: Token[Block | None] | None = None
 
     @property
     def card(self) -> Card:
@@ -164,9 +191,18 @@ class Block(ABC):
             raise RuntimeError(f"a {self.kind} block can be entered only once")
         self._card = self._open_card()
         self.outer = _innermost.get()
-        self._token = _innermost.set(self)
-        await self.context.builder.writer.breathe()
+        _innermost.set(self)
+        try:
+            self._entered()
+            await self.context.builder.writer.breathe()
+        except BaseException as error:
+            # `async with` does not leave a block that could not be entered.
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
         return self
+
+    def _entered(self) -> None:  # noqa: B027 - a hook, empty for most
+        """Emit what belongs to the opening, right behind the card."""
 
     def _open_card(self) -> Card:
         builder = self.context.builder
@@ -188,8 +224,10 @@ class Block(ABC):
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._token is not None:
-            _innermost.reset(self._token)
+        # Blocks may be left in another order or in another task than they were
+        # entered: then the innermost one is not ours to change.
+        if _innermost.get() is self:
+            _innermost.set(self.outer)
         if self.context.builder.writer.failure is not None:
             # Nothing can be logged any more; whoever recovers the session closes
             # the card from what the log holds.

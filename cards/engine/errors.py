@@ -1,6 +1,10 @@
 """How an engine says that something failed. Spec: EMIT 12; Ruling E11."""
 
+from msgspec import UNSET
+
+from cards.engine.values import count_or_unset, text_or_unset
 from cards.protocol.errors import ErrorInfo, make_error
+from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import ErrorType
 
 
@@ -31,14 +35,44 @@ class EngineError(Exception):
         user_message: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.error: ErrorInfo = make_error(
-            error_type_of(type),
+        self.error: ErrorInfo = error_info(
+            type,
             message,
             code=code,
             retryable=retryable,
             retry_after_ms=retry_after_ms,
             user_message=user_message,
         )
+
+
+def error_info(
+    word: str,
+    message: str,
+    *,
+    code: str | None = None,
+    retryable: bool | None = None,
+    retry_after_ms: int | None = None,
+    user_message: str | None = None,
+) -> ErrorInfo:
+    """Return the ErrorInfo of what an engine says, fit for a frame.
+
+    Args:
+        word: One of the error types of EMIT 12.
+
+    Raises:
+        ValueError: The type is not one of EMIT 12.
+
+    Spec: EMIT 12; Rulings E6, E11.
+    """
+    retry_after = count_or_unset(retry_after_ms)
+    return make_error(
+        error_type_of(word),
+        clean_text(str(message)),
+        code=text_or_unset(code) or None,
+        retryable=None if retryable is None else bool(retryable),
+        retry_after_ms=None if retry_after is UNSET else retry_after,
+        user_message=text_or_unset(user_message) or None,
+    )
 
 
 def error_type_of(word: str) -> ErrorType:

@@ -1,13 +1,14 @@
 """Blocks of streamed text: messages and thinking."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from msgspec import UNSET
 
 from cards.engine.block import Block, Context
-from cards.engine.values import text_or_unset
+from cards.engine.values import MessageRole, one_of, text_or_unset
 from cards.protocol.card_tree import Card
 from cards.protocol.ids import MAIN_AGENT
+from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import CardKind, Channel
 from cards.protocol.payloads import MessagePayload, Payload, ThinkingPayload
 
@@ -24,30 +25,31 @@ class Message(Block):
         parent: Card | None,
         agent_id: str,
         agent_run_id: str | None,
-        role: Literal["assistant", "user"],
+        role: MessageRole,
         model: str | None,
     ) -> None:
         super().__init__(
             context, parent=parent, agent_id=agent_id, agent_run_id=agent_run_id
         )
-        self._role = role
+        self._role = one_of("role", role, MessageRole)
         self._model = model or context.model
         self._is_assistant = role == "assistant" and agent_id == MAIN_AGENT
         self._called_tools = False
+        self._said: list[str] = []
         #: Why the message ends; None: `tool_use` after tool input, else `end_turn`.
         self.stop_reason: str | None = None
 
     def _opening(self) -> Payload:
-        if self._is_assistant and self.context.said:
-            self.context.said.append("\n\n")
+        if self._is_assistant:
+            self.context.said.append(self._said)
         return MessagePayload(role=self._role, model=text_or_unset(self._model))
 
     async def text(self, chunk: str) -> None:
         """Stream the next piece of the reply, in Markdown; "" sends nothing."""
         builder = self.context.builder
         builder.append(self.card, Channel.TEXT, chunk)
-        if self._is_assistant:
-            self.context.said.append(chunk)
+        if self.card.is_open:
+            self._said.append(clean_text(chunk))
         await builder.writer.breathe()
 
     async def tool_input(self, partial_json: str, index: int = 0) -> None:
@@ -92,9 +94,9 @@ class Thinking(Block):
 
     async def text(self, chunk: str) -> None:
         """Stream the next piece; "" sends nothing."""
-        self._length += len(chunk)
         builder = self.context.builder
         builder.append(self.card, Channel.THINKING, chunk)
+        self._length += len(chunk)
         await builder.writer.breathe()
 
     def _inner(self) -> Payload:

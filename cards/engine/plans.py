@@ -3,13 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import ClassVar, Literal, Self
+from typing import ClassVar
 
+from cards.builder import Builder
 from cards.engine.block import Block, Context
-from cards.engine.errors import error_type_of
-from cards.engine.values import count_or_unset, text_or_unset, texts_or_unset
+from cards.engine.errors import error_info
+from cards.engine.values import (
+    Strategy,
+    count_or_unset,
+    one_of,
+    text_or_unset,
+    texts_or_unset,
+)
 from cards.protocol.card_tree import Card
-from cards.protocol.errors import ErrorInfo, make_error
+from cards.protocol.errors import ErrorInfo
 from cards.protocol.ids import is_safe_id
 from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import CardKind, CloseStatus
@@ -49,7 +56,7 @@ class Plan(Block):
         agent_run_id: str | None,
         goal: str,
         steps: Sequence[PlanStep | Mapping[str, object]],
-        strategy: Literal["sequential", "parallel", "mixed"],
+        strategy: Strategy,
         rationale: str | None,
         plan_id: str | None,
     ) -> None:
@@ -58,10 +65,11 @@ class Plan(Block):
         )
         self._goal = goal
         self._steps = _checked_steps(steps)
-        self._strategy = strategy
+        self._strategy = one_of("strategy", strategy, Strategy)
         self._rationale = rationale
         self.plan_id = plan_id or "pln_" + context.builder.random_hex(12)
         self._step_cards: dict[str, Card] = {}
+        self._begun: set[Card] = set()
 
     def _opening(self) -> Payload:
         return PlanPayload(
@@ -73,14 +81,11 @@ class Plan(Block):
         )
 
     def _wanted_card_id(self) -> str | None:
-        wanted = f"plan_{self.plan_id}"
-        return wanted if is_safe_id(wanted) else None
+        return _named_card_id(self.context.builder, f"plan_{self.plan_id}")
 
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
+    def _entered(self) -> None:
         builder = self.context.builder
         for step in self._steps:
-            wanted = f"step_{step.id}"
             self._step_cards[step.id] = builder.add(
                 CardKind.STEP,
                 StepPayload(
@@ -90,13 +95,12 @@ class Plan(Block):
                     input_summary=text_or_unset(step.description),
                 ),
                 card_id=builder.free_card_id(
-                    CardKind.STEP, wanted if is_safe_id(wanted) else None
+                    CardKind.STEP, _named_card_id(builder, f"step_{step.id}")
                 ),
                 parent=self.card,
                 agent_id=self._agent_id,
                 agent_run_id=self._agent_run_id,
             )
-        return self
 
     def step(self, step_id: str) -> "Step":
         """Return the block of a step, to be entered when its work begins.
@@ -108,7 +112,7 @@ class Plan(Block):
         if card is None:
             allowed = ", ".join(self._step_cards)
             raise ValueError(f"the plan has no step {step_id!r}; allowed: {allowed}")
-        return Step(self.context, card)
+        return Step(self.context, card, self._begun)
 
     async def __aexit__(
         self,
@@ -119,7 +123,7 @@ class Plan(Block):
         if exception is None and self.context.builder.writer.failure is None:
             # A step that nobody began was left out, not interrupted.
             for card in self._step_cards.values():
-                if card.is_open and not self.context.builder.open_below(card):
+                if card.is_open and card not in self._begun:
                     self.context.builder.close(card, CloseStatus.SKIPPED)
         await super().__aexit__(exception_type, exception, traceback)
 
@@ -132,7 +136,7 @@ class Step(Block):
 
     kind: ClassVar[CardKind] = CardKind.STEP
 
-    def __init__(self, context: Context, card: Card) -> None:
+    def __init__(self, context: Context, card: Card, begun: set[Card]) -> None:
         super().__init__(
             context,
             parent=None,
@@ -140,6 +144,7 @@ class Step(Block):
             agent_run_id=card.agent_run_id,
         )
         self._step_card = card
+        self._begun = begun
         self._attempts: int | None = None
         self._output: Payload | None = None
         self._end: tuple[CloseStatus, ErrorInfo | None] = (CloseStatus.OK, None)
@@ -148,6 +153,7 @@ class Step(Block):
         return StepPayload()
 
     def _open_card(self) -> Card:
+        self._begun.add(self._step_card)
         return self._step_card
 
     async def running(self, attempts: int = 1) -> None:
@@ -188,9 +194,7 @@ class Step(Block):
         Raises:
             ValueError: The type is not one of EMIT 12.
         """
-        error = make_error(
-            error_type_of(type), clean_text(message), code=code, retryable=retryable
-        )
+        error = error_info(type, message, code=code, retryable=retryable)
         self._end = (CloseStatus.FAILED, error)
 
     def skip(self) -> None:
@@ -204,6 +208,16 @@ class Step(Block):
         if self._output is None and self._attempts is not None:
             return StepPayload(attempts=count_or_unset(self._attempts))
         return self._output
+
+
+def _named_card_id(builder: Builder, name: str) -> str | None:
+    """Return a free card id that begins with the name; None if it is unsafe.
+
+    Spec: Ruling E7.
+    """
+    if not is_safe_id(name):
+        return None
+    return name if builder.is_free(name) else f"{name}_{builder.random_hex(4)}"
 
 
 def _planned(step: PlanStep) -> PlannedStep:

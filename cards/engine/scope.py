@@ -2,15 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import ClassVar, Literal
+from typing import ClassVar
+
+import msgspec
+from msgspec import UNSET
 
 from cards.engine.block import Block, Context, innermost_card
 from cards.engine.messages import Message, Thinking
 from cards.engine.plans import Plan, PlanStep
 from cards.engine.tools import Tool
 from cards.engine.values import (
+    AgentType,
+    BudgetKind,
+    MemoryOp,
+    MessageRole,
+    Strategy,
+    TodoStatus,
     budget_or_unset,
     count_or_unset,
+    one_of,
     text_or_unset,
     texts_or_unset,
 )
@@ -30,8 +40,6 @@ from cards.protocol.payloads import (
     TickPayload,
     TodoPayload,
 )
-
-TodoStatus = Literal["pending", "in_progress", "completed", "cancelled"]
 
 
 class Scope:
@@ -65,7 +73,7 @@ class Scope:
     def message(
         self,
         *,
-        role: Literal["assistant", "user"] = "assistant",
+        role: MessageRole = "assistant",
         model: str | None = None,
         parent: Block | None = None,
     ) -> Message:
@@ -140,7 +148,7 @@ class Scope:
         task_prompt: str | None = None,
         agent_id: str | None = None,
         subagent_type: str | None = None,
-        agent_type: Literal["sync", "async"] = "sync",
+        agent_type: AgentType = "sync",
         parent: Block | None = None,
     ) -> "Agent":
         """Return the block of a sub-agent, which is a scope itself.
@@ -170,7 +178,7 @@ class Scope:
         *,
         goal: str,
         steps: Sequence[PlanStep | Mapping[str, object]],
-        strategy: Literal["sequential", "parallel", "mixed"] = "sequential",
+        strategy: Strategy = "sequential",
         rationale: str | None = None,
         plan_id: str | None = None,
         parent: Block | None = None,
@@ -215,18 +223,25 @@ class Scope:
             status: How far it is.
             owner: Who does it.
             active_form: How to call it while it is being done.
+
+        Raises:
+            ValueError: The status is another word.
         """
         payload = TodoPayload(
             subject=clean_text(subject),
-            status=status,
+            status=one_of("status", status, TodoStatus),
             owner=text_or_unset(owner),
             active_form=text_or_unset(active_form),
         )
         known = self._todos.get(subject)
         if known is None:
-            self._todos[subject] = self._add_leaf(CardKind.TODO, payload)
+            added = self._add_leaf(CardKind.TODO, payload)
+            if added is not None:
+                self._todos[subject] = added
         else:
-            self._context.builder.set(known, payload)
+            # Ruling E11: a patch carries what changes, and the subject does not.
+            patch = msgspec.structs.replace(payload, subject=UNSET)
+            self._context.builder.set(known, patch)
         await self._context.builder.writer.breathe()
 
     async def team(self, name: str, members: Sequence[str]) -> None:
@@ -239,7 +254,7 @@ class Scope:
 
     async def budget(
         self,
-        kind: Literal["warning", "exhausted", "reset"],
+        kind: BudgetKind,
         spent: Mapping[str, float] | None = None,
         limit: Mapping[str, float] | None = None,
     ) -> None:
@@ -251,17 +266,19 @@ class Scope:
             limit: The same parts.
 
         Raises:
-            ValueError: An amount has another part.
+            ValueError: The kind is another word, or an amount has another part.
         """
         payload = BudgetPayload(
-            kind=kind, spent=budget_or_unset(spent), limit=budget_or_unset(limit)
+            kind=one_of("kind", kind, BudgetKind),
+            spent=budget_or_unset(spent),
+            limit=budget_or_unset(limit),
         )
         self._add_leaf(CardKind.BUDGET, payload)
         await self._context.builder.writer.breathe()
 
     async def memory_op(
         self,
-        op: Literal["read", "write", "compact"],
+        op: MemoryOp,
         subject: str | None = None,
         bytes: int | None = None,  # noqa: A002 - the wire's word
     ) -> None:
@@ -271,9 +288,14 @@ class Scope:
             op: What was done.
             subject: To what.
             bytes: How much of it.
+
+        Raises:
+            ValueError: The op is another word.
         """
         payload = MemoryOpPayload(
-            op=op, subject=text_or_unset(subject), bytes=count_or_unset(bytes)
+            op=one_of("op", op, MemoryOp),
+            subject=text_or_unset(subject),
+            bytes=count_or_unset(bytes),
         )
         self._add_leaf(CardKind.MEMORY_OP, payload)
         await self._context.builder.writer.breathe()
@@ -299,7 +321,7 @@ class Scope:
 
         Spec: EMIT 10.9.
         """
-        if once and topic in self._topics_shown:
+        if (once and topic in self._topics_shown) or not self._context.may_emit():
             return
         self._topics_shown.add(topic)
         payload = SystemPayload(
@@ -347,7 +369,9 @@ class Scope:
         """
         await self._context.builder.writer.flush()
 
-    def _add_leaf(self, kind: CardKind, payload: Payload) -> Card:
+    def _add_leaf(self, kind: CardKind, payload: Payload) -> Card | None:
+        if not self._context.may_emit():
+            return None
         builder = self._context.builder
         return builder.add(
             kind,
@@ -377,7 +401,7 @@ class Agent(Block, Scope):
         task_prompt: str | None,
         wanted_agent_id: str | None,
         subagent_type: str | None,
-        agent_type: Literal["sync", "async"],
+        agent_type: AgentType,
         topics_shown: set[str],
     ) -> None:
         run_id = mint_run_id(context.builder.random_hex)
@@ -394,7 +418,7 @@ class Agent(Block, Scope):
         self._task_prompt = task_prompt
         self._wanted_agent_id = wanted_agent_id
         self._subagent_type = subagent_type
-        self._agent_type = agent_type
+        self._agent_type = one_of("agent_type", agent_type, AgentType)
         self._output: Payload | None = None
 
     @property

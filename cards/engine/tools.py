@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from cards.engine.block import Block, Context
-from cards.engine.errors import error_type_of
+from cards.engine.errors import error_info
 from cards.engine.values import (
     count_or_unset,
     fraction_or_unset,
@@ -14,7 +14,7 @@ from cards.engine.values import (
     text_or_unset,
 )
 from cards.protocol.card_tree import Card
-from cards.protocol.errors import ErrorInfo, make_error
+from cards.protocol.errors import ErrorInfo
 from cards.protocol.ids import is_safe_id
 from cards.protocol.json_form import clean_text, json_form
 from cards.protocol.kinds import CardKind, CloseStatus, Severity, TickKind
@@ -86,7 +86,7 @@ class Tool(Block):
         return None
 
     async def set(self, **fields: object) -> None:
-        """Change fields of the card while the call runs.
+        """Change fields of the card while the call runs; None and "" change nothing.
 
         Raises:
             TypeError: A field that a tool card does not have or that may not change.
@@ -104,7 +104,9 @@ class Tool(Block):
             for name, value in fields.items()
             if value is not None
         }
-        self.context.builder.set(self.card, msgspec.convert(forms, ToolPayload))
+        patch = msgspec.structs.replace(ToolPayload(), **forms)
+        if patch != ToolPayload():
+            self.context.builder.set(self.card, patch)
         await self.context.builder.writer.breathe()
 
     async def heartbeat(self, stage: str | None = None) -> None:
@@ -210,9 +212,7 @@ class Tool(Block):
 
         Spec: EMIT 12; Ruling E11.
         """
-        self._error = make_error(
-            error_type_of(type), clean_text(message), code=code, retryable=retryable
-        )
+        self._error = error_info(type, message, code=code, retryable=retryable)
 
     def _ending(self) -> tuple[CloseStatus, ErrorInfo | None]:
         if self._error is not None:

@@ -88,7 +88,8 @@ class TurnMetrics:
                 cost_usd=number_or_unset(self._cost_usd),
                 model=text_or_unset(self._model),
             ),
-            **self._counts,
+            # A sum of numbers that a browser can hold may be one that it cannot.
+            **{name: count_or_unset(count) for name, count in self._counts.items()},
         )
 
 
@@ -140,7 +141,7 @@ class Turn(Scope):
     async def set_title(self, text: str) -> None:
         """Name the session; blank text changes nothing. Spec: Ruling E29."""
         title = shorten(clean_text(text), MAX_TITLE_CHARS)
-        if not title:
+        if not title or not self._context.may_emit():
             return
         builder = self._context.builder
         builder.session_event(

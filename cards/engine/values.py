@@ -7,14 +7,35 @@ than none.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from msgspec import UNSET, UnsetType
 
 from cards.protocol.envelope import MAX_SAFE_INTEGER, BudgetAmount
 from cards.protocol.json_form import JSONValue, clean_text, json_form
 
-T = TypeVar("T")
+MessageRole = Literal["assistant", "user"]
+AgentType = Literal["sync", "async"]
+Strategy = Literal["sequential", "parallel", "mixed"]
+TodoStatus = Literal["pending", "in_progress", "completed", "cancelled"]
+BudgetKind = Literal["warning", "exhausted", "reset"]
+MemoryOp = Literal["read", "write", "compact"]
+
+Word = TypeVar("Word", bound=str)
+
+
+def one_of(name: str, word: Word, words: object) -> Word:
+    """Return a word that is among those of a Literal.
+
+    Models choose such words too, and a frame with another one is illegal.
+
+    Raises:
+        ValueError: It is not; the message lists those that are.
+    """
+    allowed = get_args(words)
+    if word not in allowed:
+        raise ValueError(f"unknown {name} {word!r}; allowed: {', '.join(allowed)}")
+    return word
 
 
 def text_or_unset(text: str | None) -> str | UnsetType:
@@ -47,10 +68,16 @@ def count_or_unset(number: float | None) -> int | UnsetType:
 
 
 def number_or_unset(number: float | None) -> float | UnsetType:
-    """Return a finite number; UNSET for None, NaN and infinities."""
-    if number is None or not math.isfinite(number):
+    """Return a finite number; UNSET for None, NaN, infinities and what is larger.
+
+    Decimals and the numbers of other libraries become floats.
+    """
+    if number is None:
         return UNSET
-    return number
+    try:
+        return float(number) if math.isfinite(number) else UNSET
+    except OverflowError:
+        return UNSET
 
 
 def fraction_or_unset(number: float | None) -> float | UnsetType:

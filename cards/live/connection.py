@@ -13,6 +13,7 @@ from typing import Literal
 
 from django.db import Error as DatabaseError
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from cards.clock import now_ms
 from cards.database import run_in_database
@@ -282,31 +283,12 @@ class Connection:
 
         Spec: EMIT 9, 16; Ruling E22.
         """
+        message: AnyClientMessage | None = None
         try:
-            await self._handle(decode_client_message(text))
-        except RemoteProtocolError as error:
-            self.tell_error(error.error)
-        except DatabaseError:
-            logger.exception("a client frame met a database that is away")
-            self.tell_error(
-                make_error(
-                    ErrorType.OVERLOADED,
-                    "the database is unavailable; the frame had no effect",
-                    code="DATABASE_UNAVAILABLE",
-                    user_message="This cannot be saved right now; please try again.",
-                )
-            )
-        except Exception:
-            # The last resort: the client must hear that its frame had no effect.
-            logger.exception("a client frame could not be handled")
-            self.tell_error(
-                make_error(
-                    ErrorType.INTERNAL,
-                    "the frame could not be handled; it had no effect",
-                    code="NOT_HANDLED",
-                    retryable=True,
-                )
-            )
+            message = decode_client_message(text)
+            await self._handle(message)
+        except Exception as error:  # noqa: BLE001 - the client must hear of each
+            self.tell_error(_about(message, _error_of(error)))
 
     async def _handle(self, message: AnyClientMessage) -> None:
         match message:
@@ -387,6 +369,10 @@ class Connection:
         if live is None:
             self._resume_failed(message, ResumeFailure.UNKNOWN_TRACE)
             return
+        with live.in_use():
+            await self._resume_in(live, message)
+
+    async def _resume_in(self, live: LiveSession, message: SessionResume) -> None:
         oldest, newest = 1, 0
         if live.record is not None:
             bounds = await run_in_database(log_bounds, live.record.pk)
@@ -427,6 +413,35 @@ class Connection:
             SessionEventKind.RESUME_FAILED,
             ResumeFailedInner(trace_id=message.trace_id, reason=reason),
         )
+
+
+def _error_of(error: Exception) -> ErrorInfo:
+    """Return what a client is told when its frame had no effect."""
+    if isinstance(error, RemoteProtocolError):
+        return error.error
+    if isinstance(error, DatabaseError):
+        logger.error("a client frame met a database that is away", exc_info=error)
+        return make_error(
+            ErrorType.OVERLOADED,
+            "the database is unavailable; the frame had no effect",
+            code="DATABASE_UNAVAILABLE",
+            user_message="This cannot be saved right now; please try again.",
+        )
+    logger.error("a client frame could not be handled", exc_info=error)
+    return make_error(
+        ErrorType.INTERNAL,
+        "the frame could not be handled; it had no effect",
+        code="NOT_HANDLED",
+        retryable=True,
+    )
+
+
+def _about(message: AnyClientMessage | None, error: ErrorInfo) -> ErrorInfo:
+    """Say which message an error answers: several may be on their way."""
+    if not isinstance(message, UserMessage) or message.event_id is None:
+        return error
+    details = {} if error.details is UNSET else error.details
+    return replace(error, details=details | {"event_id": message.event_id})
 
 
 def _session_not_found() -> RemoteProtocolError:

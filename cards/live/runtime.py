@@ -75,11 +75,12 @@ class RuntimeSettings:
 
 @dataclass(slots=True, kw_only=True)
 class _Running:
-    """The turn at work: its record, its card once added, its task."""
+    """The turn at work: its record, its card once added, its task, its interrupt."""
 
     record: TurnRecord
     card: Card | None = None
     task: "asyncio.Task[None] | None" = None
+    is_stopped: bool = False
 
 
 class SessionRuntime:
@@ -121,6 +122,7 @@ class SessionRuntime:
         self._queue: deque[TurnRecord] = deque()
         self._running: _Running | None = None
         self._worker: asyncio.Task[None] | None = None
+        self._stops_first = False
         self._start_log(history.newest_seq, CardTree(history.card_ids))
 
     def _start_log(self, newest: int, tree: CardTree) -> None:
@@ -163,9 +165,14 @@ class SessionRuntime:
     def interrupt(self) -> bool:
         """Stop the running turn; False when none runs. Spec: Ruling E10."""
         running = self._running
-        if running is None or running.task is None:
+        if running is None and self._worker is not None:
+            # Accepted, and the worker is about to begin it.
+            self._stops_first = True
+            return True
+        if running is None or running.task is None or not running.task.cancel():
             return False
-        return running.task.cancel()
+        running.is_stopped = True
+        return True
 
     def _show_queue(self) -> None:
         if self._writer.failure is not None:
@@ -183,7 +190,8 @@ class SessionRuntime:
         try:
             while self._queue:
                 record = self._queue.popleft()
-                self._running = _Running(record=record)
+                self._running = _Running(record=record, is_stopped=self._stops_first)
+                self._stops_first = False
                 if was_waiting:
                     self._show_queue()
                 was_waiting = bool(self._queue)
@@ -218,14 +226,16 @@ class SessionRuntime:
             history=tuple(self._history),
             topics_shown=self._topics_shown,
         )
-        running.task = asyncio.create_task(self._settings.engine.run(turn))
+        running.task = asyncio.create_task(_run_engine(self._settings.engine, turn))
+        if running.is_stopped:
+            running.task.cancel()
         await asyncio.wait([running.task])
-        status, error = self._outcome(running.task)
+        status, error = self._outcome(running, running.task)
         if self._writer.failure is not None:
             raise self._writer.failure
         self._close_turn(card, record, status, error, turn)
         await self._writer.flush()
-        self._remember(record, "".join(context.said))
+        self._remember(record, context.said_text)
 
     def _open_turn(self, record: TurnRecord) -> Card:
         payload = TurnPayload(
@@ -248,17 +258,18 @@ class SessionRuntime:
         )
 
     def _outcome(
-        self, task: "asyncio.Task[None]"
+        self, running: _Running, task: "asyncio.Task[None]"
     ) -> tuple[CloseStatus, ErrorInfo | None]:
-        if task.cancelled():
-            return CloseStatus.CANCELLED, None
-        exception = task.exception()
-        if exception is None:
-            return CloseStatus.OK, None
-        if not isinstance(exception, LogWriteFailed):
+        exception = None if task.cancelled() else task.exception()
+        if exception is not None and not isinstance(exception, LogWriteFailed):
             logger.error(
                 "the engine failed in session %s", self._session_id, exc_info=exception
             )
+        # However an engine takes it, its user has stopped it. Spec: Ruling E10.
+        if task.cancelled() or running.is_stopped:
+            return CloseStatus.CANCELLED, None
+        if exception is None:
+            return CloseStatus.OK, None
         return CloseStatus.FAILED, error_of(
             exception, shows_exceptions=self._settings.shows_exceptions
         )
@@ -375,6 +386,15 @@ class SessionRuntime:
             if kind is CardKind.TURN:
                 turn_card = card if card.is_open else None
         return turn_card
+
+
+async def _run_engine(engine: Engine, turn: Turn) -> None:
+    # Called within the task: an engine may fail before it gives a coroutine.
+    try:
+        await engine.run(turn)
+    except SystemExit as error:
+        # asyncio would end the whole process with it.
+        raise RuntimeError(f"the engine called sys.exit({error.code!r})") from error
 
 
 def turn_input(record: TurnRecord) -> TurnInput:

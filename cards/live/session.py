@@ -1,24 +1,35 @@
 """A session as this process has it: who follows it, where its log ends, who runs it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from cards.clock import Entropy, now_ms
 from cards.database import run_in_database
-from cards.live.runtime import RuntimeSettings, SessionRuntime
+from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
 from cards.log.committer import Committer
 from cards.log.tail import Tail
-from cards.operations import accept_message, name_session, open_session
+from cards.operations import NewTurn, accept_message, open_session
 from cards.principals import Principal
 from cards.protocol.client_messages import UserMessage, blocks_of, text_of
 from cards.protocol.errors import ErrorInfo
 from cards.protocol.hints import shorten
-from cards.protocol.ids import is_safe_id, mint_event_id, mint_run_id, mint_trace_id
+from cards.protocol.ids import (
+    is_safe_id,
+    mint_card_id,
+    mint_event_id,
+    mint_run_id,
+    mint_trace_id,
+)
 from cards.protocol.json_form import json_form
+from cards.protocol.kinds import CardKind
 from cards.queries import (
+    NO_HISTORY,
     AcceptedMessage,
+    SessionHistory,
     SessionRecord,
     TurnRecord,
     newest_seq,
@@ -74,12 +85,24 @@ class LiveSession:
         self._entropy = entropy
         self._runtime: SessionRuntime | None = None
         self._lock = asyncio.Lock()
+        self._uses = 0
+        self._submissions: set[asyncio.Task[tuple[TurnRecord, bool]]] = set()
 
     @property
     def is_idle(self) -> bool:
         """Whether nobody follows and nothing runs, so that it can be let go."""
         is_resting = self._runtime is None or self._runtime.is_idle
-        return not self.followers and is_resting and not self._lock.locked()
+        is_used = self._uses > 0 or bool(self._submissions)
+        return not self.followers and is_resting and not is_used
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the session from being let go before somebody follows it."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
 
     async def store(self) -> SessionRecord:
         """Return the session's row, made now if there was none.
@@ -89,25 +112,29 @@ class LiveSession:
 
         Spec: Ruling E1.
         """
-        async with self._lock:
-            return await self._store()
+        with self.in_use():
+            async with self._lock:
+                await self._store()
+            return self._row
 
-    async def _store(self) -> SessionRecord:
-        if self.record is None:
-            self.record = await run_in_database(
-                open_session,
-                session_id=self.session_id,
-                trace_id=self.trace_id,
-                principal=self.principal,
-                now=_utc_now(),
-            )
-            if self.record.trace_id != self.trace_id:
-                # Another process made the row in between; its trace counts.
-                self.trace_id = self.record.trace_id
-                self.tail = Tail(
-                    await run_in_database(newest_seq, self.record.pk), Batch
-                )
-        return self.record
+    async def _store(self, first_turn: NewTurn | None = None) -> TurnRecord | None:
+        """Make the row if there is none; return the turn stored with it, if any."""
+        if self.record is not None:
+            return None
+        record, turn = await run_in_database(
+            open_session,
+            session_id=self.session_id,
+            trace_id=self.trace_id,
+            principal=self.principal,
+            now=_utc_now(),
+            first_turn=first_turn,
+        )
+        if record.trace_id != self.trace_id:
+            # Another process made the row in between; its trace counts.
+            self.trace_id = record.trace_id
+            self.tail = Tail(await run_in_database(newest_seq, record.pk), Batch)
+        self.record = record
+        return turn
 
     async def submit(
         self, message: UserMessage, *, queue_limit: int
@@ -124,59 +151,81 @@ class LiveSession:
 
         Spec: Rulings E8, E9.
         """
+        submission = asyncio.create_task(self._submit(message, queue_limit))
+        submission.add_done_callback(self._submissions.discard)
+        self._submissions.add(submission)
+        # A client that is gone by now does not take back what it said: a turn that
+        # is stored must be run.
+        return await asyncio.shield(submission)
+
+    async def _submit(
+        self, message: UserMessage, queue_limit: int
+    ) -> tuple[TurnRecord, bool]:
         async with self._lock:
-            record = await self._store()
-            runtime = await self._runtime_of(record)
-            turn, is_new = await self._accept(record, runtime, message, queue_limit)
+            new = self._new_turn(message)
+            turn, is_new = await self._store(new), True
+            if turn is not None:
+                # Nobody has written to a session that was made just now.
+                runtime = self._start_runtime(NO_HISTORY)
+            else:
+                runtime = await self._runtime_of()
+                turn, is_new = await self._accept(runtime, new, queue_limit)
             if is_new:
                 runtime.enqueue(turn)
         return turn, is_new
+
+    def _new_turn(self, message: UserMessage) -> NewTurn:
+        given = message.event_id
+        wanted = f"turn_{given}" if given is not None and is_safe_id(given) else None
+        accepted = accepted_message(message)
+        return NewTurn(
+            event_id=given or mint_event_id(self._entropy.hex),
+            card_id=wanted or mint_card_id(CardKind.TURN, self._entropy.hex),
+            run_id=mint_run_id(self._entropy.hex),
+            message=accepted,
+            title=shorten(accepted["text"], TITLE_CHARS),
+            accepted_at=_utc_now(),
+        )
 
     def interrupt(self) -> bool:
         """Stop the running turn; False when none runs. Spec: Ruling E10."""
         return self._runtime is not None and self._runtime.interrupt()
 
     async def _accept(
-        self,
-        record: SessionRecord,
-        runtime: SessionRuntime,
-        message: UserMessage,
-        queue_limit: int,
+        self, runtime: SessionRuntime, new: NewTurn, queue_limit: int
     ) -> tuple[TurnRecord, bool]:
-        given = message.event_id
-        wanted = f"turn_{given}" if given is not None and is_safe_id(given) else None
-        accepted = accepted_message(message)
-        turn, is_new = await run_in_database(
+        card_id = runtime.free_turn_card_id(new.card_id)
+        return await run_in_database(
             accept_message,
-            session_pk=record.pk,
-            event_id=given or mint_event_id(self._entropy.hex),
-            card_id=runtime.free_turn_card_id(wanted),
-            run_id=mint_run_id(self._entropy.hex),
-            message=accepted,
+            session_pk=self._row.pk,
+            turn=replace(new, card_id=card_id),
             queue_limit=queue_limit,
-            now=_utc_now(),
         )
-        if is_new and turn.turn_no == 1:
-            await run_in_database(
-                name_session,
-                session_pk=record.pk,
-                title=shorten(accepted["text"], TITLE_CHARS),
-            )
-        return turn, is_new
 
-    async def _runtime_of(self, record: SessionRecord) -> SessionRuntime:
-        if self._runtime is None:
-            history = await run_in_database(read_history, record.pk, turns=50)
-            self._runtime = SessionRuntime(
-                settings=self._settings,
-                committer=self._committer,
-                session_pk=record.pk,
-                session_id=self.session_id,
-                trace_id=self.trace_id,
-                history=history,
-                on_committed=self._committed,
-                on_trouble=self._trouble,
-            )
+    @property
+    def _row(self) -> SessionRecord:
+        if self.record is None:
+            raise RuntimeError("the session has no row yet")
+        return self.record
+
+    async def _runtime_of(self) -> SessionRuntime:
+        if self._runtime is not None:
+            return self._runtime
+        return self._start_runtime(
+            await run_in_database(read_history, self._row.pk, turns=HISTORY_TURNS)
+        )
+
+    def _start_runtime(self, history: SessionHistory) -> SessionRuntime:
+        self._runtime = SessionRuntime(
+            settings=self._settings,
+            committer=self._committer,
+            session_pk=self._row.pk,
+            session_id=self.session_id,
+            trace_id=self.trace_id,
+            history=history,
+            on_committed=self._committed,
+            on_trouble=self._trouble,
+        )
         return self._runtime
 
     def _committed(self, frames: Sequence[bytes]) -> None:

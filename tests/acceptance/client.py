@@ -6,6 +6,8 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+from cards.protocol.kinds import CardKind
+
 Frame = dict[str, Any]
 
 #: Seconds to wait for a frame that is due.
@@ -96,9 +98,8 @@ def _refuse(word: str) -> None:
 
 
 def is_end_of_turn(frame: Frame) -> bool:
-    return (
-        frame["type"] == "card.close" and frame["envelope"].get("card_kind") == "turn"
-    )
+    kind = frame.get("envelope", {}).get("card_kind")
+    return frame["type"] == "card.close" and kind == CardKind.TURN
 
 
 def inner_kind(frame: Frame) -> str:

@@ -95,6 +95,7 @@ class Script:
         card_id: str,
         kind: str,
         parent: str = "",
+        /,
         *,
         title: str = "",
         **payload: Any,
@@ -203,17 +204,4 @@ def every_bad_end() -> Script:
         s.close(status, status, **({"error": broken} if status == "failed" else {}))
     failure = error("internal", "KeyError: x", "Something unexpected happened.")
     s.close(turn, "failed", error=failure)
-    return s
-
-
-def many_cards(count: int) -> Script:
-    """Return a long session of `count` cards."""
-    s = Script()
-    turn = ""
-    for number in range(count):
-        if number % 20 == 0:
-            turn = s.turn(f"turn_{number}", f"Question {number}")
-            continue
-        tool = s.add(f"c{number}", "tool", turn, title="Bash", name="Bash")
-        s.close(tool, inner={"output": f"result {number}"})
     return s

@@ -299,7 +299,10 @@ class TestSameMessageTwice:
             client.until_turn_ends()
             client.say("list", event_id="c1")
 
-            assert error_of(client.receive())["details"]["field"] == "event_id"
+            error = error_of(client.receive())
+
+        assert error["details"]["field"] == "event_id"
+        assert error["details"]["event_id"] == "c1"
 
 
 class TestQueue:

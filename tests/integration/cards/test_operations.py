@@ -1,6 +1,7 @@
 """Writes of sessions and turns."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import connections
 from cards.models import Session, Turn
 from cards.operations import (
     MessageConflict,
+    NewTurn,
     QueueFull,
     SessionTaken,
     accept_message,
@@ -27,26 +29,31 @@ HELLO = AcceptedMessage(
 
 
 def accept(session: Session, event_id: str, **changes: Any) -> tuple[TurnRecord, bool]:
-    wanted: dict[str, Any] = {
-        "session_pk": session.pk,
-        "event_id": event_id,
-        "card_id": f"turn_{event_id}",
-        "run_id": "run_1",
-        "message": HELLO,
-        "queue_limit": 8,
-        "now": NOW,
-    }
-    return accept_message(**(wanted | changes))
+    queue_limit = changes.pop("queue_limit", 8)
+    turn = replace(new_turn(event_id), **changes)
+    return accept_message(session_pk=session.pk, turn=turn, queue_limit=queue_limit)
+
+
+def new_turn(event_id: str) -> NewTurn:
+    return NewTurn(
+        event_id=event_id,
+        card_id=f"turn_{event_id}",
+        run_id="run_1",
+        message=HELLO,
+        title="hello",
+        accepted_at=NOW,
+    )
 
 
 class TestOpenSession:
     def open(self, principal: str, trace_id: str = "tr_new") -> str:
-        return open_session(
+        record, _ = open_session(
             session_id="sess_1",
             trace_id=trace_id,
             principal=Principal(principal),
             now=NOW,
-        ).trace_id
+        )
+        return record.trace_id
 
     def test_makes_the_row_once(self, transactional_db: None) -> None:
         """Spec: Rulings E1, E2."""
@@ -60,8 +67,36 @@ class TestOpenSession:
         with pytest.raises(SessionTaken):
             self.open("user:2")
 
+    def test_stores_a_first_turn_only_with_a_new_session(
+        self, transactional_db: None
+    ) -> None:
+        def open_with(event_id: str) -> TurnRecord | None:
+            return open_session(
+                session_id="sess_1",
+                trace_id="tr_1",
+                principal=Principal("user:1"),
+                now=NOW,
+                first_turn=new_turn(event_id),
+            )[1]
+
+        first, second = open_with("a"), open_with("b")
+
+        assert first is not None
+        assert (first.turn_no, first.event_id, second) == (1, "a", None)
+        assert Session.objects.get().title == "hello"
+
 
 class TestAcceptMessage:
+    def test_titles_the_session_with_its_first_message(
+        self, session_row: Session
+    ) -> None:
+        """Spec: Ruling E29."""
+        accept(session_row, "a")
+        accept(session_row, "b", title="other")
+
+        session_row.refresh_from_db()
+        assert session_row.title == "hello"
+
     def test_numbers_turns_in_order(self, session_row: Session) -> None:
         numbers = [accept(session_row, name)[0].turn_no for name in "abc"]
 

@@ -1,0 +1,1 @@
+"""How fast Cardwire is, measured against what it stands on."""

@@ -1,0 +1,1 @@
+"""Servers that Cardwire is compared with."""

@@ -1,0 +1,1 @@
+"""A consumer on daphne that only sends."""

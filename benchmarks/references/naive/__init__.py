@@ -1,0 +1,1 @@
+"""One ORM insert and one group_send for each frame."""

@@ -1,0 +1,200 @@
+/** The page: joins the session shown, the list, the timeline and the composer. */
+
+import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
+import { Announcer } from './announcer.js';
+import { copyCode } from './code.js';
+import { Composer } from './composer.js';
+import { Conversation } from './conversation.js';
+import { icon } from './icons.js';
+import { Notices } from './notices.js';
+import { drawPending } from './pending.js';
+import { pushSession, replaceSession, sessionInAddress } from './route.js';
+import { ScrollKeeper } from './scroll_keeper.js';
+import { Sidebar } from './sidebar.js';
+import { Timeline } from './timeline.js';
+import { drawTopbar } from './topbar.js';
+
+const part = (id) => document.getElementById(id);
+
+class Page {
+  constructor() {
+    this.outbox = [];
+    this.announcer = new Announcer(part('announcer'));
+    this.notices = new Notices(part('notices'));
+    this.timeline = new Timeline(part('timeline'));
+    this.scroll = new ScrollKeeper(part('scroller'), part('scroller').firstElementChild, () =>
+      this.drawJump(),
+    );
+    this.sidebar = new Sidebar(part('sidebar'), part('backdrop'), (id) => this.goTo(id));
+    this.composer = new Composer(part('composer'), (text) => this.send(text));
+    part('sidebar').addEventListener('sessions-loaded', () => this.drawTopbar());
+    this.listen();
+    this.open(sessionInAddress());
+    this.sidebar.refresh();
+  }
+
+  listen() {
+    addEventListener('popstate', () => this.open(sessionInAddress()));
+    addEventListener('online', () => this.conversation.retryNow());
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.conversation.retryNow();
+    });
+    document.addEventListener('click', (event) => this.handleClick(event));
+  }
+
+  /** Go to another session as a step of the browser's history. */
+  goTo(sessionId) {
+    if (sessionId === sessionInAddress()) return void this.composer.focus();
+    pushSession(sessionId);
+    this.open(sessionId);
+  }
+
+  /** Show a session; empty for a new one. */
+  open(sessionId) {
+    this.conversation?.close();
+    this.outbox = [];
+    this.timeline.clear();
+    this.notices.clear();
+    const conversation = new Conversation(sessionId, {
+      onChange: (state, touched) => this.show(state, touched),
+      onReset: () => this.timeline.clear(),
+      onStatus: () => conversation === this.conversation && this.showStatus(),
+      onOutbox: (entries) => this.showOutbox(entries),
+      onLost: () => this.showLost(),
+    });
+    this.conversation = conversation;
+    this.composer.switchTo(sessionId);
+    this.sidebar.select(sessionId);
+    this.scroll.goToEnd();
+    conversation.open();
+    this.drawAround();
+    this.composer.focus();
+  }
+
+  send(text) {
+    this.scroll.goToEnd();
+    this.conversation.send(text);
+    this.adoptSession();
+  }
+
+  show(state, touched) {
+    this.timeline.show(state, touched, !this.conversation.isCaughtUp);
+    this.notices.show(state, this.conversation.historySeq, (error) =>
+      this.outbox.some((entry) => entry.error === error),
+    );
+    if (this.conversation.isCaughtUp && touched.size > 0) {
+      this.announcer.follow(state, touched);
+      if (hasTurnNews(state, touched)) this.sidebar.refresh();
+    }
+    this.adoptSession();
+    this.drawAround();
+  }
+
+  showStatus() {
+    document.documentElement.dataset.connection = this.conversation.status.name;
+    this.drawAround();
+  }
+
+  showOutbox(entries) {
+    this.outbox = entries;
+    this.adoptSession();
+    this.drawAround();
+  }
+
+  /** Nothing can be said to a session that is not there: begin a new one. */
+  showLost() {
+    replaceSession('');
+    this.open('');
+    this.notices.add('This conversation does not exist, or is not yours to see.');
+  }
+
+  /** A new conversation gets its address with its first message. */
+  adoptSession() {
+    const { sessionId, state } = this.conversation;
+    const hasBegun = this.outbox.length > 0 || state.cards.size > 0;
+    if (!hasBegun || !sessionId || sessionInAddress()) return;
+    replaceSession(sessionId);
+    this.composer.rename(sessionId);
+    this.sidebar.select(sessionId);
+    this.sidebar.refresh();
+  }
+
+  drawAround() {
+    this.drawTopbar();
+    this.drawWelcome();
+    drawPending(part('pending'), {
+      outbox: this.outbox,
+      queue: this.conversation.state.queue,
+      isOpen: this.conversation.status.name === 'open',
+      onRetry: (id) => this.conversation.retryMessage(id),
+      onDiscard: (id) => this.conversation.discardMessage(id),
+    });
+  }
+
+  drawTopbar() {
+    const { state, sessionId, status } = this.conversation;
+    const title = state.title || this.sidebar.titleOf(sessionId) || firstWords(state);
+    document.title = title ? `${title} · Cardwire` : 'Cardwire';
+    drawTopbar(part('topbar'), {
+      title: title || 'New conversation',
+      model: state.model,
+      status,
+      onMenu: () => this.sidebar.toggle(),
+      onRetry: () => this.conversation.retryNow(),
+    });
+  }
+
+  drawWelcome() {
+    const { state, isCaughtUp } = this.conversation;
+    const isEmpty = isCaughtUp && state.cards.size === 0 && this.outbox.length === 0;
+    const welcome = html`<div class="welcome">
+      <span class="brand-mark" aria-hidden="true"></span>
+      <p>What would you like to work on?</p>
+    </div>`;
+    render(isEmpty ? welcome : nothing, part('welcome'));
+  }
+
+  drawJump() {
+    const button = html`<button type="button" class="jump-button" @click=${() => this.scroll.goToEnd()}>
+      ${icon('down')}<span>Latest</span>
+    </button>`;
+    render(this.scroll.isAtEnd ? nothing : button, part('jump'));
+  }
+
+  handleClick(event) {
+    const link = event.target.closest('a.artifact-link');
+    if (link) {
+      event.preventDefault();
+      return void this.revealArtifact(link.getAttribute('href').replace(/^artifact:(\/\/)?/i, ''));
+    }
+    const button = event.target.closest('button[data-action]');
+    if (!button) return;
+    const { action, target } = button.dataset;
+    if (action === 'copy') copyCode(button);
+    else if (action === 'show-card') this.timeline.reveal(target);
+    else if (action === 'show-artifact') this.revealArtifact(target);
+  }
+
+  revealArtifact(artifactId) {
+    if (!this.timeline.revealArtifact(artifactId)) {
+      this.announcer.say('The file has no card in this conversation.');
+    }
+  }
+}
+
+function hasTurnNews(state, touched) {
+  return [...touched].some((cardId) => {
+    const card = state.cards.get(cardId);
+    return card.cardKind === 'turn' && (card.events === 1 || card.status !== 'open');
+  });
+}
+
+/** The beginning of the first message is the title until there is another (E29). */
+function firstWords(state) {
+  for (const card of state.cards.values()) {
+    if (card.cardKind === 'turn') return card.payload.input?.text?.slice(0, 80) ?? '';
+  }
+  return '';
+}
+
+new Page();

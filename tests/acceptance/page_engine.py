@@ -1,0 +1,15 @@
+"""The engine behind the tests of the page; the server names it in CARDWIRE_ENGINE."""
+
+from cards.engine import Turn
+from tests.acceptance.engines import ScriptedEngine
+
+
+class PageEngine(ScriptedEngine):
+    """Plays what a browser must cope with, beside the scenarios of the protocol."""
+
+    async def play_many(self, turn: Turn, count: str) -> None:
+        async with turn.message() as message:
+            await message.text("Let me look into **everything**.")
+        for number in range(int(count)):
+            async with turn.tool("Bash", input={"command": f"echo {number}"}) as tool:
+                tool.result(f"result {number}", render_hint="terminal")
