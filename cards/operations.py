@@ -1,4 +1,7 @@
-"""Writes to sessions and turns; the event log itself is written by cards.log."""
+"""Writes to sessions and turns; the event log itself is written by cards.log.
+
+Each opens a transaction, or a savepoint in one that is open.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,7 +66,7 @@ def open_session(
     Spec: Rulings E1, E27.
     """
     title = first_turn.title if first_turn else ""
-    with transaction.atomic(durable=True):
+    with transaction.atomic():
         row, is_new = Session.objects.get_or_create(
             session_id=session_id,
             defaults={
@@ -102,7 +105,7 @@ def accept_message(
     if known is not None:
         return known, False
     try:
-        with transaction.atomic(durable=True):
+        with transaction.atomic():
             counts = Turn.objects.filter(session_id=session_pk).aggregate(
                 last=Max("turn_no"),
                 unfinished=Count("pk", filter=~Q(state=Turn.State.ENDED)),

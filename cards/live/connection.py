@@ -141,7 +141,7 @@ class Connection:
                 after_seq=self._cursor,
                 up_to_seq=live.tail.newest_seq,
             )
-            if moves != self._moves:
+            if moves != self._moves or not self._transport.is_writable:
                 continue
             if page.frames:
                 self._transport.write(Batch(page.frames))

@@ -1,7 +1,7 @@
 """The sessions that this process has live, each once."""
 
 from cards.clock import Entropy
-from cards.database import run_in_database
+from cards.database import WriteBatches, run_in_database
 from cards.live.runtime import RuntimeSettings
 from cards.live.session import LiveSession
 from cards.log.committer import Committer
@@ -29,6 +29,7 @@ class Hub:
         self, *, committer: Committer, settings: RuntimeSettings, queue_limit: int
     ) -> None:
         self._committer = committer
+        self._writes = WriteBatches()
         self._settings = settings
         self._entropy = Entropy()
         # A session without a row belongs to nobody yet: two principals who name the
@@ -91,6 +92,7 @@ class Hub:
             record=record,
             newest=newest,
             committer=self._committer,
+            writes=self._writes,
             settings=self._settings,
             entropy=self._entropy,
         )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from cards.clock import Entropy, now_ms
-from cards.database import run_in_database
+from cards.database import WriteBatches, run_in_database
 from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
 from cards.log.committer import Committer
 from cards.log.tail import Tail
@@ -71,6 +71,7 @@ class LiveSession:
         record: SessionRecord | None,
         newest: int,
         committer: Committer,
+        writes: WriteBatches,
         settings: RuntimeSettings,
         entropy: Entropy,
     ) -> None:
@@ -81,6 +82,7 @@ class LiveSession:
         self.tail: Tail[Batch] = Tail(newest, Batch)
         self.followers: set[Follower] = set()
         self._committer = committer
+        self._writes = writes
         self._settings = settings
         self._entropy = entropy
         self._runtime: SessionRuntime | None = None
@@ -121,7 +123,7 @@ class LiveSession:
         """Make the row if there is none; return the turn stored with it, if any."""
         if self.record is not None:
             return None
-        record, turn = await run_in_database(
+        record, turn = await self._writes.run(
             open_session,
             session_id=self.session_id,
             trace_id=self.trace_id,
@@ -195,7 +197,7 @@ class LiveSession:
         self, runtime: SessionRuntime, new: NewTurn, queue_limit: int
     ) -> tuple[TurnRecord, bool]:
         card_id = runtime.free_turn_card_id(new.card_id)
-        return await run_in_database(
+        return await self._writes.run(
             accept_message,
             session_pk=self._row.pk,
             turn=replace(new, card_id=card_id),

@@ -16,6 +16,8 @@ import psycopg
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from cards.database import sqlite_write_lock
+
 #: Seconds that a writer waits for another process's transaction.
 LOCK_TIMEOUT_S = 5
 
@@ -124,25 +126,31 @@ class SqliteStore:
         """See `LogStore.write`."""
         try:
             connection = self._connect()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                _insert_rows(connection, entries)
-                for change in _changes_of(entries):
-                    cursor = connection.execute(
-                        change.statement.replace("%s", "?"),
-                        [_sqlite_form(each) for each in change.parameters],
-                    )
-                    _check_rows(change, cursor.rowcount)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            with sqlite_write_lock:
+                self._write_transaction(connection, entries)
         except (sqlite3.IntegrityError, sqlite3.DataError) as error:
             raise EntryRefused(str(error)) from error
         except sqlite3.Error as error:
             self.close()
             raise StoreUnavailable(str(error)) from error
+
+    def _write_transaction(
+        self, connection: sqlite3.Connection, entries: Sequence[Entry]
+    ) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _insert_rows(connection, entries)
+            for change in _changes_of(entries):
+                cursor = connection.execute(
+                    change.statement.replace("%s", "?"),
+                    [_sqlite_form(each) for each in change.parameters],
+                )
+                _check_rows(change, cursor.rowcount)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file, without blocking."""

@@ -18,13 +18,14 @@ NOW = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
 def _database_threads(django_db_setup: None) -> Iterator[None]:
     """Close the connections of the database threads before the database is dropped."""
     yield
-    everybody = threading.Barrier(database.WORKERS)
+    everybody = threading.Barrier(database.READERS)
 
     def close() -> None:
         everybody.wait()
         connections.close_all()
 
-    for done in [database.executor.submit(close) for _ in range(database.WORKERS)]:
+    database.writer.submit(connections.close_all).result()
+    for done in [database.readers.submit(close) for _ in range(database.READERS)]:
         done.result()
 
 
