@@ -133,7 +133,10 @@ class Connection:
             and live is self._live
             and self._cursor + 1 < live.tail.oldest_seq
         ):
-            await self._until_writable()
+            if not self._transport.is_writable:
+                # Meanwhile the client may go to another place or session.
+                await self._until_writable()
+                continue
             moves = self._moves
             page = await run_in_database(
                 read_page,

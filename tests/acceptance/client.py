@@ -99,7 +99,7 @@ def _refuse(word: str) -> None:
 
 def is_end_of_turn(frame: Frame) -> bool:
     kind = frame.get("envelope", {}).get("card_kind")
-    return frame["type"] == "card.close" and kind == CardKind.TURN
+    return bool(frame["type"] == "card.close" and kind == CardKind.TURN)
 
 
 def inner_kind(frame: Frame) -> str:
