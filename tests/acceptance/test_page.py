@@ -189,6 +189,16 @@ def shown_cards(page: Page) -> set[tuple[str, str, str]]:
     return {tuple(triple) for triple in triples}
 
 
+def shows_all(page: Page, wanted: set[tuple[str, str, str]]) -> None:
+    """Wait until all cards are drawn: a slice per animation frame."""
+    drawn = page.locator("[data-card-id]")
+    expect(drawn).to_have_count(len(wanted))
+    for card_id, kind, status in wanted:
+        expect(card(page, card_id)).to_have_attribute("data-card-kind", kind)
+        expect(card(page, card_id)).to_have_attribute("data-status", status)
+    assert shown_cards(page) == wanted
+
+
 def session_of(page: Page) -> str:
     return page.evaluate("new URLSearchParams(location.search).get('session')") or ""
 
@@ -211,18 +221,17 @@ class TestConversation:
         page.goto("/")
         say(page, "everything")
         expect(kinds(page, "turn", "ok")).to_have_count(1)
-        before = page.locator("#timeline").inner_text()
         path = f"/v1/sessions/{session_of(page)}/snapshot"
         snapshot = page.evaluate("path => fetch(path).then(r => r.json())", path)
 
         wanted = {
             (c["card_id"], c["card_kind"], c["status"]) for c in snapshot["cards"]
         }
-        assert shown_cards(page) == wanted
+        shows_all(page, wanted)
+        before = page.locator("#timeline").inner_text()
         page.reload()
-        expect(kinds(page, "turn", "ok")).to_have_count(1)
 
-        assert shown_cards(page) == wanted
+        shows_all(page, wanted)
         assert page.locator("#timeline").inner_text() == before
 
     def test_lists_sessions_and_goes_back_and_forth(self, page: Page) -> None:
