@@ -100,9 +100,13 @@ class CardConsumer(AsyncConsumer):
         if principal is None:
             await self.send({"type": "websocket.close", "code": 4401})
             raise StopConsumer
+        # On daphne it has begun already; other servers have no moment for it.
+        self._hub.start()
         self._transport = open_transport(self.send)
         await self.send({"type": "websocket.accept"})
-        self._connection = Connection(self._hub, self._transport, principal)
+        self._connection = Connection(
+            self._hub, self._transport, principal, admit=lambda message: None
+        )
         self._heard()
         self._watch_silence()
         await self._connection.open(_session_id_of(self.scope))

@@ -56,9 +56,15 @@ def _with_fresh_connection(function: Callable[[], R]) -> R:
 class _Write(Generic[R]):
     """A small write that waits for its transaction, and what became of it."""
 
-    __slots__ = ("done", "error", "function", "result")
+    __slots__ = ("done", "error", "function", "result", "session_pk")
 
-    def __init__(self, function: Callable[[], R], done: "asyncio.Future[None]") -> None:
+    def __init__(
+        self,
+        session_pk: int | None,
+        function: Callable[[], R],
+        done: "asyncio.Future[None]",
+    ) -> None:
+        self.session_pk = session_pk
         self.function = function
         self.done = done
         self.result: R | None = None
@@ -85,16 +91,27 @@ class WriteBatches:
         self._is_busy = False
 
     async def run(
-        self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+        self,
+        session_pk: int | None,
+        function: Callable[P, R],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> R:
         """Run an operation in a transaction and return its result once durable.
+
+        Args:
+            session_pk: The one session whose row it locks; None for a new one or
+                none.
 
         Raises:
             Exception: Whatever the operation raises; its changes are taken back.
             django.db.Error: The transaction failed; nothing of it is stored.
         """
         loop = asyncio.get_running_loop()
-        write = _Write(partial(function, *args, **kwargs), loop.create_future())
+        write = _Write(
+            session_pk, partial(function, *args, **kwargs), loop.create_future()
+        )
         self._waiting.append(write)
         if not self._is_busy:
             self._begin(loop)
@@ -134,5 +151,11 @@ def _run_batch(batch: list[_Write[Any]]) -> None:
         sqlite_write_lock if is_sqlite else nullcontext(),
         transaction.atomic(durable=True),
     ):
-        for write in batch:
+        # Every transaction locks sessions in the same order, the log's too, so that
+        # two of them never wait for each other.
+        for write in sorted(batch, key=_lock_order):
             write.run()
+
+
+def _lock_order(write: _Write[Any]) -> tuple[bool, int]:
+    return write.session_pk is None, write.session_pk or 0

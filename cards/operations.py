@@ -6,12 +6,18 @@ Each opens a transaction, or a savepoint in one that is open.
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Count, Max, Q
 
-from cards.models import Session, Turn
+from cards.models import Injection, Session, Turn
+from cards.ownership import Hold, ThisWorker, lock_session, take_session
 from cards.principals import Principal
-from cards.queries import AcceptedMessage, SessionRecord, TurnRecord
+from cards.queries import (
+    AcceptedMessage,
+    SessionRecord,
+    TurnRecord,
+    unfinished_turns,
+)
 
 
 class SessionTaken(Exception):
@@ -24,6 +30,10 @@ class MessageConflict(Exception):
 
 class QueueFull(Exception):
     """Too many messages wait in the session. Spec: Ruling E9."""
+
+
+class TooManySessions(Exception):
+    """The principal owns as many sessions as it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,86 +52,167 @@ class NewTurn:
     accepted_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedSession:
+    """A session, old or new.
+
+    Attributes:
+        turn: The first one, if it was stored with the session.
+        hold: That the session is ours to run it.
+    """
+
+    record: SessionRecord
+    turn: TurnRecord | None
+    hold: Hold | None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedTurn:
+    """The turn of a message.
+
+    Attributes:
+        is_new: False when the message was accepted before under its event_id.
+        hold: That the session is ours; None when another worker is to run the turn.
+    """
+
+    turn: TurnRecord
+    is_new: bool
+    hold: Hold | None
+
+
 def open_session(
     *,
     session_id: str,
     trace_id: str,
     principal: Principal,
     now: datetime,
+    session_limit: int,
     first_turn: NewTurn | None = None,
-) -> tuple[SessionRecord, TurnRecord | None]:
+    me: ThisWorker | None = None,
+) -> OpenedSession:
     """Return the session of that id, made now if there was none.
 
     Args:
         trace_id: Trace of the session if it is made.
+        session_limit: Most sessions that a principal may own; 0 for any number.
         first_turn: Stored in the same transaction if the session is made; one
             commit instead of two, because most sessions begin with a message.
-
-    Returns:
-        The session, and the turn if it was stored.
+        me: Becomes the owner if the session is made with a turn; None leaves the
+            turn to whoever takes the session.
 
     Raises:
         SessionTaken: Another principal owns the session.
+        TooManySessions: The principal may own no more.
 
     Spec: Rulings E1, E27.
     """
-    title = first_turn.title if first_turn else ""
     with transaction.atomic():
-        row, is_new = Session.objects.get_or_create(
-            session_id=session_id,
-            defaults={
-                "trace_id": trace_id,
-                "principal": principal,
-                "title": title,
-                "created_at": now,
-                "last_activity_at": now,
-            },
-        )
+        row = Session.objects.filter(session_id=session_id).first()
+        if row is None:
+            _check_session_count(principal, session_limit)
+            is_owned = first_turn is not None and me is not None
+            row, is_new = Session.objects.get_or_create(
+                session_id=session_id,
+                defaults={
+                    "trace_id": trace_id,
+                    "principal": principal,
+                    "title": first_turn.title if first_turn else "",
+                    "created_at": now,
+                    "last_activity_at": now,
+                    "owner": me.worker_id if me and is_owned else "",
+                    "fence": int(is_owned),
+                },
+            )
+        else:
+            is_new = False
         turn = _create_turn(row.pk, 1, first_turn) if first_turn and is_new else None
     if row.principal != principal:
         raise SessionTaken(session_id)
-    return SessionRecord.of(row), turn
+    hold = Hold(row.fence, is_new=True) if turn and me else None
+    return OpenedSession(SessionRecord.of(row), turn, hold)
+
+
+def _check_session_count(principal: Principal, limit: int) -> None:
+    if limit and Session.objects.filter(principal=principal)[limit - 1 : limit]:
+        raise TooManySessions
 
 
 def accept_message(
-    *, session_pk: int, turn: NewTurn, queue_limit: int
-) -> tuple[TurnRecord, bool]:
-    """Store a user message as a queued turn, once.
+    *,
+    session_pk: int,
+    turn: NewTurn,
+    queue_limit: int,
+    me: ThisWorker | None,
+) -> AcceptedTurn:
+    """Store a user message as a queued turn, once, and see to it that it is run.
 
     Args:
         queue_limit: Most turns that may wait behind the running one.
-
-    Returns:
-        The turn, and whether it is new; an old one was accepted before under the
-        same event_id.
+        me: Takes the session if it may be taken; None leaves the turn to whoever
+            takes it.
 
     Raises:
         MessageConflict: The event_id stands for another message.
         QueueFull: As many messages wait already.
 
-    Spec: Rulings E8, E9.
+    Spec: Rulings E8, E9, E14.
     """
-    known = _turn_of(session_pk, turn.event_id, turn.message)
-    if known is not None:
-        return known, False
-    try:
-        with transaction.atomic():
-            counts = Turn.objects.filter(session_id=session_pk).aggregate(
-                last=Max("turn_no"),
-                unfinished=Count("pk", filter=~Q(state=Turn.State.ENDED)),
-            )
-            if counts["unfinished"] > queue_limit:
-                raise QueueFull
-            if counts["last"] is None:
-                Session.objects.filter(pk=session_pk, title="").update(title=turn.title)
-            record = _create_turn(session_pk, (counts["last"] or 0) + 1, turn)
-    except IntegrityError:
-        # Another connection was faster, with the same event_id or the same number.
+    with transaction.atomic():
+        # Locks the session's row, so messages come one after the other.
+        hold = take_session(session_pk, me, turn.accepted_at) if me else None
+        if me is None:
+            lock_session(session_pk)
         known = _turn_of(session_pk, turn.event_id, turn.message)
-        if known is None:
-            raise
-        return known, False
-    return record, True
+        if known is not None:
+            return AcceptedTurn(known, is_new=False, hold=hold)
+        counts = Turn.objects.filter(session_id=session_pk).aggregate(
+            last=Max("turn_no"),
+            unfinished=Count("pk", filter=~Q(state=Turn.State.ENDED)),
+        )
+        if counts["unfinished"] > queue_limit:
+            raise QueueFull
+        if counts["last"] is None:
+            Session.objects.filter(pk=session_pk, title="").update(title=turn.title)
+        record = _create_turn(session_pk, (counts["last"] or 0) + 1, turn)
+    return AcceptedTurn(record, is_new=True, hold=hold)
+
+
+def stop_turns(*, session_pk: int, turn_card_id: str | None, clear_queue: bool) -> bool:
+    """Mark a turn as stopped by its user.
+
+    Args:
+        turn_card_id: The turn that is meant, running or waiting; None for the one
+            that runs or is to run next.
+        clear_queue: Stop those that wait as well.
+
+    Returns:
+        Whether there was any to stop.
+
+    Spec: Rulings E9, E10.
+    """
+    with transaction.atomic():
+        lock_session(session_pk)
+        unfinished = unfinished_turns(session_pk)
+        meant = (
+            unfinished[:1]
+            if turn_card_id is None
+            else [turn for turn in unfinished if turn.card_id == turn_card_id]
+        )
+        waiting = unfinished[1:] if clear_queue else []
+        stopped = {turn.pk for turn in (*meant, *waiting)}
+        Turn.objects.filter(pk__in=stopped).update(is_stopped=True)
+    return bool(stopped)
+
+
+def store_injection(*, session_pk: int, text: str, now: datetime) -> bool:
+    """Keep words for the running turn; False when none runs. Spec: Ruling E23."""
+    with transaction.atomic():
+        lock_session(session_pk)
+        running = Turn.objects.filter(session_id=session_pk, state=Turn.State.RUNNING)
+        turn = running.first()
+        if turn is not None:
+            Injection.objects.create(turn=turn, text=text, accepted_at=now)
+    return turn is not None
 
 
 def _create_turn(session_pk: int, turn_no: int, turn: NewTurn) -> TurnRecord:

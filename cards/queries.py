@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 from django.db.models import Max, Min, QuerySet
 from django.db.models.functions import Length
 
-from cards.models import Event, Session, Turn
+from cards.models import Event, Injection, Session, Turn
 from cards.principals import Principal
 from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.json_form import JSONValue
@@ -28,6 +28,7 @@ class SessionRecord:
     Attributes:
         pk: Primary key, for the log.
         title: "" when nothing was said yet.
+        owner: The worker that may write its log; "" for none.
     """
 
     pk: int
@@ -37,6 +38,7 @@ class SessionRecord:
     title: str
     created_at: datetime
     last_activity_at: datetime
+    owner: str
 
     @classmethod
     def of(cls, row: Session) -> "SessionRecord":
@@ -49,6 +51,7 @@ class SessionRecord:
             title=row.title,
             created_at=row.created_at,
             last_activity_at=row.last_activity_at,
+            owner=row.owner,
         )
 
 
@@ -72,6 +75,7 @@ class TurnRecord:
     run_id: str
     state: str
     message: AcceptedMessage
+    is_stopped: bool
 
     @classmethod
     def of(cls, row: Turn) -> "TurnRecord":
@@ -84,6 +88,7 @@ class TurnRecord:
             run_id=row.run_id,
             state=row.state,
             message=row.message,
+            is_stopped=row.is_stopped,
         )
 
 
@@ -356,3 +361,64 @@ def unfinished_turns(session_pk: int) -> list[TurnRecord]:
     """Return the queued and running turns in order of acceptance."""
     rows = Turn.objects.filter(session_id=session_pk).exclude(state=Turn.State.ENDED)
     return [TurnRecord.of(row) for row in rows.order_by("turn_no")]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingInjection:
+    """Words that wait for the turn they are meant for. Spec: Ruling E23."""
+
+    pk: int
+    turn_pk: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNews:
+    """What was stored for a session's owner to act on, oldest first.
+
+    Attributes:
+        turns: The unfinished ones, with whether their user has stopped them.
+    """
+
+    turns: list[TurnRecord]
+    injections: list[WaitingInjection]
+
+
+def read_news(session_pk: int) -> SessionNews:
+    """Return what the owner of a session has to act on. Spec: design.md 4."""
+    return read_all_news([session_pk])[session_pk]
+
+
+def read_all_news(session_pks: list[int]) -> dict[int, SessionNews]:
+    """Return what the owner of these sessions has to act on, in two queries."""
+    news = {pk: SessionNews([], []) for pk in session_pks}
+    turns = Turn.objects.filter(session_id__in=session_pks).exclude(
+        state=Turn.State.ENDED
+    )
+    session_of = {}
+    for turn in turns.order_by("turn_no"):
+        session_of[turn.pk] = turn.session_id
+        news[turn.session_id].turns.append(TurnRecord.of(turn))
+    for row in Injection.objects.filter(turn_id__in=session_of).order_by("pk"):
+        news[session_of[row.turn_id]].injections.append(
+            WaitingInjection(row.pk, row.turn_id, row.text)
+        )
+    return news
+
+
+def sessions_at_work(worker_id: str, *, since: datetime) -> set[int]:
+    """Return the sessions that another worker may have written to.
+
+    Args:
+        worker_id: Of the worker that asks.
+        since: Turns that began or ended before this are known to it.
+    """
+    owned = Session.objects.exclude(owner__in=["", worker_id])
+    active = Session.objects.filter(last_activity_at__gte=since)
+    return {pk for rows in (owned, active) for pk in rows.values_list("pk", flat=True)}
+
+
+def find_session_by_pk(session_pk: int) -> SessionRecord | None:
+    """Return a session by its primary key; None if it is gone."""
+    row = Session.objects.filter(pk=session_pk).first()
+    return SessionRecord.of(row) if row else None

@@ -190,6 +190,36 @@ CARDWIRE_IDLE_TIMEOUT_S: int = env.int(
 CARDWIRE_TICK_INTERVAL_MS: int = env.int(
     "CARDWIRE_TICK_INTERVAL_MS", 250, validate=validate.Range(min=0)
 )
+CARDWIRE_LEASE_S: float = env.float(
+    "CARDWIRE_LEASE_S", 15.0, validate=validate.Range(min=1)
+)
+#: Seconds of silence after which a card of a kind is an orphan; 0 = never.
+CARDWIRE_WATCHDOG_S: dict[str, float] = {
+    kind: env.float(
+        f"CARDWIRE_WATCHDOG_{kind.upper()}_S", default, validate=validate.Range(min=0)
+    )
+    for kind, default in (
+        ("turn", 600.0),
+        ("agent", 600.0),
+        ("plan", 600.0),
+        ("message", 300.0),
+        ("step", 300.0),
+        ("thinking", 300.0),
+        ("tool", 120.0),
+    )
+}
+CARDWIRE_STOP_GRACE_S: float = env.float(
+    "CARDWIRE_STOP_GRACE_S", 5.0, validate=validate.Range(min=0, max=60)
+)
+CARDWIRE_STALLED_AFTER_S: float = env.float(
+    "CARDWIRE_STALLED_AFTER_S", 30.0, validate=validate.Range(min=0)
+)
+CARDWIRE_MAX_SESSIONS: int = env.int(
+    "CARDWIRE_MAX_SESSIONS", 10_000, validate=validate.Range(min=0)
+)
+CARDWIRE_EVENT_RETENTION_DAYS: float = env.float(
+    "CARDWIRE_EVENT_RETENTION_DAYS", 0.0, validate=validate.Range(min=0)
+)
 
 LOGGING = {
     "version": 1,

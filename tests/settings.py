@@ -1,10 +1,13 @@
 """Settings of the test runs: a real SQLite file, or PostgreSQL by TEST_DATABASE_URL."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 _data_dir = Path(tempfile.mkdtemp(prefix="cardwire-test-"))
+atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
 
 os.environ["CARDWIRE_DATA_DIR"] = str(_data_dir)
 os.environ["CARDWIRE_DEBUG"] = "1"

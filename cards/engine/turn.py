@@ -1,6 +1,7 @@
 """A turn: one user message, and everything an engine can do about it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -117,6 +118,7 @@ class Turn(Scope):
         input: TurnInput,  # noqa: A002 - the wire's word
         history: Sequence[HistoryEntry],
         topics_shown: set[str],
+        injections: "asyncio.Queue[str]",
     ) -> None:
         super().__init__(
             context,
@@ -132,6 +134,18 @@ class Turn(Scope):
         self.history = history
         self.metrics = TurnMetrics()
         self._session_pk = session_pk
+        self._injections = injections
+
+    async def injections(self) -> AsyncIterator[str]:
+        """Give what the user says into the running turn, as it comes.
+
+        The words are in the log already. The iteration ends with the turn, not by
+        itself: run it in a task of its own, or leave it.
+
+        Spec: Ruling E23; engine-api.md, Turn.
+        """
+        while True:
+            yield await self._injections.get()
 
     @property
     def card_id(self) -> str:

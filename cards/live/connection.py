@@ -9,6 +9,7 @@ Spec: EMIT 2; Rulings E1 to E5, E25, E26.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Literal
 
 from django.db import Error as DatabaseError
@@ -19,7 +20,12 @@ from cards.clock import now_ms
 from cards.database import run_in_database
 from cards.live.hub import Hub
 from cards.live.session import LiveSession
-from cards.operations import MessageConflict, QueueFull, SessionTaken
+from cards.operations import (
+    MessageConflict,
+    QueueFull,
+    SessionTaken,
+    TooManySessions,
+)
 from cards.principals import Principal
 from cards.protocol.client_messages import (
     AnyClientMessage,
@@ -43,6 +49,7 @@ from cards.protocol.errors import (
 )
 from cards.protocol.events import SessionEvent
 from cards.protocol.ids import MAIN_AGENT, mint_event_id, mint_trace_id
+from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import (
     ErrorType,
     ResumeFailure,
@@ -90,10 +97,19 @@ class Connection:
         hub: Where the sessions are.
         transport: The way to the client.
         principal: Who the client is.
+        admit: Refuses messages by raising RemoteProtocolError before they have any
+            effect.
     """
 
-    def __init__(self, hub: Hub, transport: Transport, principal: Principal) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        transport: Transport,
+        principal: Principal,
+        admit: Callable[[AnyClientMessage], None],
+    ) -> None:
         self._hub = hub
+        self._admit = admit
         self._transport = transport
         self._principal = principal
         self._trace_id = mint_trace_id(hub.entropy.hex)
@@ -278,8 +294,13 @@ class Connection:
     # What the client says.
 
     def pong(self) -> None:
-        """Answer a ping. Spec: EMIT 2.3; Ruling E25."""
+        """Answer a ping, and look for what a lost ring would have told.
+
+        Spec: EMIT 2.3; Ruling E25; design.md 1.
+        """
         self._transport.write(_PONG)
+        if self._live is not None:
+            self._hub.look_at(self._live)
 
     async def receive(self, text: str) -> None:
         """Act on one text frame; whatever it holds, the connection lives.
@@ -289,6 +310,7 @@ class Connection:
         message: AnyClientMessage | None = None
         try:
             message = decode_client_message(text)
+            self._admit(message)
             await self._handle(message)
         except Exception as error:  # noqa: BLE001 - the client must hear of each
             self.tell_error(_about(message, _error_of(error)))
@@ -304,8 +326,10 @@ class Connection:
             case SessionResume():
                 await self._resume(message)
             case SessionInterrupt():
-                self._interrupt(message)
-            case UserInject() | ToolResult() | PromptUserResponse():
+                await self._interrupt(message)
+            case UserInject():
+                await self._inject(message)
+            case ToolResult() | PromptUserResponse():
                 raise _nobody_waits(message)
 
     @property
@@ -323,6 +347,8 @@ class Connection:
             await live.store()
         except SessionTaken as error:
             raise _session_not_found() from error
+        except TooManySessions as error:
+            raise self._too_many_sessions() from error
         self._named_session = True
         if live is not self._live:
             self._follow(live)
@@ -331,9 +357,11 @@ class Connection:
     async def _submit(self, message: UserMessage) -> None:
         live = self._bound
         try:
-            turn, is_new = await live.submit(message, queue_limit=self._hub.queue_limit)
+            turn = await live.submit(message)
         except SessionTaken as error:
             raise _session_not_found() from error
+        except TooManySessions as error:
+            raise self._too_many_sessions() from error
         except MessageConflict as error:
             raise refuse(
                 "the event_id was used for another message",
@@ -350,22 +378,42 @@ class Connection:
                     user_message="Please wait until I am done with what you asked.",
                 )
             ) from error
-        if not is_new:
+        if not turn.is_new:
             self._tell(
-                SessionEventKind.UPDATED, UpdatedInner(turn_card_id=turn.card_id)
+                SessionEventKind.UPDATED,
+                UpdatedInner(turn_card_id=turn.record.card_id),
             )
 
-    def _interrupt(self, message: SessionInterrupt) -> None:
-        live = self._bound
-        if message.trace_id is not None and message.trace_id != live.trace_id:
-            raise refuse(
-                "trace_id is not the trace of this session",
-                code="UNKNOWN_TRACE",
-                field="trace_id",
-                allowed="the trace_id of session.event(opened)",
+    def _too_many_sessions(self) -> RemoteProtocolError:
+        return RemoteProtocolError(
+            make_error(
+                ErrorType.OVERLOADED,
+                f"you own {self._hub.session_limit} sessions, which is the most",
+                code="TOO_MANY_SESSIONS",
+                user_message="You have too many conversations to begin another one.",
+                retryable=False,
             )
-        if not live.interrupt():
-            self._tell(SessionEventKind.UPDATED, UpdatedInner(state="idle"))
+        )
+
+    async def _interrupt(self, message: SessionInterrupt) -> None:
+        live = self._bound
+        _check_trace(live, message.trace_id)
+        is_stopped = await live.interrupt(
+            turn_card_id=message.turn_card_id, clear_queue=message.clear_queue
+        )
+        if not is_stopped:
+            # The turn that was named has ended; another one may be running.
+            is_another = message.turn_card_id is not None and live.is_working
+            self._tell(
+                SessionEventKind.UPDATED,
+                UpdatedInner(state="running" if is_another else "idle"),
+            )
+
+    async def _inject(self, message: UserInject) -> None:
+        live = self._bound
+        _check_trace(live, message.trace_id)
+        if not await live.inject(clean_text(message.text)):
+            raise refuse("no turn is running", code="NO_RUNNING_TURN")
 
     async def _resume(self, message: SessionResume) -> None:
         live = await self._session_of_trace(message.trace_id)
@@ -378,6 +426,7 @@ class Connection:
     async def _resume_in(self, live: LiveSession, message: SessionResume) -> None:
         oldest, newest = 1, 0
         if live.record is not None:
+            await live.look_at_log()
             bounds = await run_in_database(log_bounds, live.record.pk)
             if bounds is None:
                 self._resume_failed(message, ResumeFailure.SESSION_NOT_FOUND)
@@ -447,18 +496,24 @@ def _about(message: AnyClientMessage | None, error: ErrorInfo) -> ErrorInfo:
     return replace(error, details=details | {"event_id": message.event_id})
 
 
+def _check_trace(live: LiveSession, trace_id: str | None) -> None:
+    if trace_id is not None and trace_id != live.trace_id:
+        raise refuse(
+            "trace_id is not the trace of this session",
+            code="UNKNOWN_TRACE",
+            field="trace_id",
+            allowed="the trace_id of session.event(opened)",
+        )
+
+
 def _session_not_found() -> RemoteProtocolError:
     return refuse(
         "there is no such session", code="SESSION_NOT_FOUND", field="session_id"
     )
 
 
-def _nobody_waits(
-    message: UserInject | ToolResult | PromptUserResponse,
-) -> RemoteProtocolError:
+def _nobody_waits(message: ToolResult | PromptUserResponse) -> RemoteProtocolError:
     match message:
-        case UserInject():
-            return refuse("no turn takes injections", code="NO_RUNNING_TURN")
         case ToolResult():
             return refuse(
                 "no client tool waits under this id",

@@ -1,19 +1,56 @@
-"""The sessions that this process has live, each once."""
+"""The sessions that this process has live, each once, and its rounds.
 
-from cards.clock import Entropy
+Spec: Rulings E1, E14, E26, E27; design.md 1, 4.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from django.db import Error as DatabaseError
+
+from cards.clock import Entropy, now_ms
 from cards.database import WriteBatches, run_in_database
+from cards.live.membership import Membership
 from cards.live.runtime import RuntimeSettings
-from cards.live.session import LiveSession
+from cards.live.session import LiveSession, SessionServices
 from cards.log.committer import Committer
+from cards.log.doorbell import Doorbell
 from cards.operations import SessionTaken
+from cards.ownership import (
+    forget_workers,
+    gone_workers,
+    sessions_owned_by,
+    unowned_with_work,
+)
 from cards.principals import Principal
 from cards.protocol.ids import mint_session_id
 from cards.queries import (
     SessionRecord,
     find_session,
+    find_session_by_pk,
     find_session_of_trace,
     newest_seq,
+    newest_seqs,
+    read_all_news,
+    sessions_at_work,
 )
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two rounds: how late a lost ring is found out.
+ROUND_S = 1.0
+
+#: How far back a round looks; clocks of workers differ less.
+RECENT = timedelta(seconds=10)
+
+#: Of the lease, after which it is renewed and the lost are looked for.
+RENEWALS_PER_LEASE = 3
+
+#: Most sessions that one round takes over.
+MAX_TAKEN_PER_ROUND = 100
 
 
 class Hub:
@@ -23,29 +60,65 @@ class Hub:
         committer: Writes the log for all of them.
         settings: For their runtimes.
         queue_limit: Messages that may wait in one session. Spec: Ruling E9.
+        session_limit: Sessions that one principal may own; 0 for any number.
+        lock_dir: Where the workers of this machine keep their lock files.
+        lease_s: Seconds without a sign of life after which a worker is lost.
+        layer: Channel layer to the other workers; None when there are none.
     """
 
     def __init__(
-        self, *, committer: Committer, settings: RuntimeSettings, queue_limit: int
+        self,
+        *,
+        committer: Committer,
+        settings: RuntimeSettings,
+        queue_limit: int,
+        session_limit: int,
+        lock_dir: Path,
+        lease_s: float,
+        layer: object = None,
     ) -> None:
+        self.entropy = Entropy()
+        writes = WriteBatches()
+        self._membership = Membership(
+            writes, lock_dir=lock_dir, lease_s=lease_s, entropy=self.entropy
+        )
+        self._doorbell = Doorbell(layer, self._membership.me.worker_id)
         self._committer = committer
-        self._writes = WriteBatches()
-        self._settings = settings
-        self._entropy = Entropy()
+        self._services = SessionServices(
+            committer=committer,
+            writes=writes,
+            settings=settings,
+            entropy=self.entropy,
+            membership=self._membership,
+            doorbell=self._doorbell,
+            queue_limit=queue_limit,
+            session_limit=session_limit,
+        )
+        self._lease_s = lease_s
         # A session without a row belongs to nobody yet: two principals who name the
         # same new id each have their own, until one of them makes the row.
         self._sessions: dict[tuple[Principal, str], LiveSession] = {}
-        self.queue_limit = queue_limit
-
-    @property
-    def entropy(self) -> Entropy:
-        """Randomness for ids."""
-        return self._entropy
+        self._stored: dict[int, LiveSession] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._looks: set[asyncio.Task[None]] = set()
+        self._looking: set[LiveSession] = set()
 
     @property
     def model(self) -> str:
         """Name of the engine's model; "" for none."""
-        return self._settings.engine.model
+        return self._services.settings.engine.model
+
+    @property
+    def queue_limit(self) -> int:
+        """Messages that may wait in one session. Spec: Ruling E9."""
+        return self._services.queue_limit
+
+    @property
+    def session_limit(self) -> int:
+        """Sessions that one principal may own; 0 for any number."""
+        return self._services.session_limit
+
+    # Its sessions.
 
     async def attach(self, session_id: str | None, principal: Principal) -> LiveSession:
         """Return a session of the principal, with or without a row yet.
@@ -56,12 +129,14 @@ class Hub:
         Raises:
             SessionTaken: Somebody else owns a session of that id.
 
-        Spec: Rulings E1, E27.
+        Spec: Rulings E1, E14, E27.
         """
         if session_id is None:
-            return self._enter(mint_session_id(self._entropy.hex), principal, None, 0)
+            return self._enter(mint_session_id(self.entropy.hex), principal, None, 0)
         live = self._sessions.get((principal, session_id))
         if live is not None:
+            with live.in_use():
+                await _log_failure(live.look_at_log())
             return live
         record = await run_in_database(find_session, session_id)
         if record is not None and record.principal != principal:
@@ -69,7 +144,11 @@ class Hub:
         newest = await run_in_database(newest_seq, record.pk) if record else 0
         # Another connection may have been faster while the database was asked.
         live = self._sessions.get((principal, session_id))
-        return live or self._enter(session_id, principal, record, newest)
+        live = live or self._enter(session_id, principal, record, newest)
+        if record is not None and record.owner:
+            # Perhaps nobody runs it any more; whoever is here must not wait for that.
+            self._in_background(self._take_over(live))
+        return live
 
     async def attach_to_trace(
         self, trace_id: str, principal: Principal
@@ -87,24 +166,166 @@ class Hub:
     ) -> LiveSession:
         self._sweep()
         live = LiveSession(
+            self._services,
             session_id=session_id,
             principal=principal,
             record=record,
             newest=newest,
-            committer=self._committer,
-            writes=self._writes,
-            settings=self._settings,
-            entropy=self._entropy,
+            on_stored=self._stored.__setitem__,
         )
         self._sessions[principal, session_id] = live
         return live
 
     def release(self, live: LiveSession) -> None:
         """Let a session go once nobody follows it and nothing runs in it."""
-        if live.is_idle:
-            self._sessions.pop((live.principal, live.session_id), None)
+        if not live.is_idle:
+            return
+        self._sessions.pop((live.principal, live.session_id), None)
+        if live.record is not None:
+            self._stored.pop(live.record.pk, None)
 
     def _sweep(self) -> None:
         # Sessions whose turn outlived their sockets are let go here.
-        for key in [key for key, live in self._sessions.items() if live.is_idle]:
-            del self._sessions[key]
+        for live in tuple(self._sessions.values()):
+            self.release(live)
+
+    # Its rounds.
+
+    def start(self) -> None:
+        """Begin to make rounds and to hear the other workers; once."""
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(self._make_rounds()),
+                asyncio.create_task(self._doorbell.listen(self._rung)),
+            ]
+
+    async def _make_rounds(self) -> None:
+        renewed_at = float("-inf")
+        clock = asyncio.get_running_loop().time
+        while True:
+            try:
+                if clock() - renewed_at >= self._lease_s / RENEWALS_PER_LEASE:
+                    await self.find_the_lost()
+                    renewed_at = clock()
+                await self.look_around()
+            except (DatabaseError, OSError) as error:
+                logger.warning("a round was not made: %s", error)
+            await asyncio.sleep(ROUND_S)
+
+    async def find_the_lost(self) -> None:
+        """Renew the lease, and take over what nobody runs any more.
+
+        Raises:
+            django.db.Error: The database is away.
+            OSError: The lock file cannot be made.
+
+        Spec: Ruling E14.
+        """
+        await self._membership.join()
+        await self._membership.renew()
+        me = self._membership.me
+        gone = await run_in_database(gone_workers, me, _utc_now())
+        lost = await run_in_database(
+            sessions_owned_by, [*gone, me.worker_id], limit=MAX_TAKEN_PER_ROUND
+        )
+        lost += await run_in_database(unowned_with_work, limit=MAX_TAKEN_PER_ROUND)
+        for session_pk in lost:
+            live = self._stored.get(session_pk)
+            if live is None or not live.is_working:
+                await self._take_over_by_pk(session_pk)
+        if gone:
+            await self._services.writes.run(None, forget_workers, me, gone)
+
+    async def _take_over_by_pk(self, session_pk: int) -> None:
+        record = await run_in_database(find_session_by_pk, session_pk)
+        if record is not None:
+            live = await self.attach(record.session_id, record.principal)
+            await live.take_over()
+
+    async def _take_over(self, live: LiveSession) -> None:
+        await live.take_over()
+        await live.look_at_log()
+
+    async def look_around(self) -> None:
+        """Find out what a lost ring would have told.
+
+        Raises:
+            django.db.Error: The database is away.
+
+        Spec: design.md 1.
+        """
+        working = {pk: live for pk, live in self._stored.items() if live.is_working}
+        if working:
+            found = await run_in_database(read_all_news, list(working))
+            for pk, news in found.items():
+                working[pk].note(news)
+        written = await run_in_database(
+            sessions_at_work,
+            self._membership.me.worker_id,
+            since=_utc_now() - RECENT,
+        )
+        followed = [pk for pk in written if pk in self._stored]
+        if followed:
+            newest = await run_in_database(newest_seqs, followed)
+            for pk, seq in newest.items():
+                if pk in self._stored:
+                    await self._stored[pk].look_at_log(seq)
+
+    def _rung(self, newest: dict[int, int], called: Sequence[int]) -> None:
+        for pk, seq in newest.items():
+            if pk in self._stored:
+                self._in_background(self._stored[pk].look_at_log(seq))
+        for pk in called:
+            if pk in self._stored:
+                self._in_background(self._stored[pk].look_for_work())
+
+    def look_at(self, live: LiveSession) -> None:
+        """Have the followers of a session shown what other workers wrote of it."""
+        # One at a time: a client may ping as often as it likes.
+        if live.record is None or live.is_working or live in self._looking:
+            return
+        self._looking.add(live)
+        self._in_background(live.look_at_log()).add_done_callback(
+            lambda _: self._looking.discard(live)
+        )
+
+    def _in_background(self, look: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(_log_failure(look))
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)
+        return task
+
+    # Its end.
+
+    async def stop(self, *, grace_s: float) -> None:
+        """Begin no turn any more, end what runs, and leave the other workers.
+
+        Args:
+            grace_s: Seconds that running turns have to end by themselves.
+
+        Spec: design.md 1, crash-only: it is a courtesy, nothing depends on it.
+        """
+        self._membership.begin_to_leave()
+        await asyncio.gather(
+            *(live.stop(grace_s=grace_s) for live in tuple(self._sessions.values()))
+        )
+        for task in (*self._tasks, *self._looks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._looks, return_exceptions=True)
+        await self._doorbell.close()
+        try:
+            await self._membership.leave()
+        except DatabaseError as error:
+            logger.warning("the lease is left to expire: %s", error)
+
+
+async def _log_failure(look: Coroutine[None, None, None]) -> None:
+    try:
+        await look
+    except DatabaseError as error:
+        # The next round looks again.
+        logger.warning("a look at the database failed: %s", error)
+
+
+def _utc_now() -> datetime:
+    return datetime.fromtimestamp(now_ms() / 1000, UTC)

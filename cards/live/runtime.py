@@ -4,55 +4,48 @@
 |---|---|
 | the engine returns | ok; what it left open is cancelled |
 | the engine raises | failed with its ErrorInfo, and one logged session error |
-| the turn is stopped | cancelled |
+| its user stops it | cancelled |
+| nothing is heard of it for too long | failed `orphan_timeout` |
+| the server stops | cancelled, and one logged session error `SERVER_STOPPED` |
+| its worker was lost | failed `WORKER_LOST`, written by the next owner |
 | the log cannot be written | failed `LOG_UNAVAILABLE`, as soon as it can be again |
+| another worker owns the session now | as that one finds them |
 
-Spec: EMIT 14; Rulings E9, E11, E12, E28; design.md 3, 4.
+Spec: EMIT 14; Rulings E9 to E14, E23; design.md 3, 4.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from django.db import Error as DatabaseError
 
-from cards.builder import Builder
-from cards.clock import Entropy, now_ms
-from cards.database import run_in_database
 from cards.engine import Engine, HistoryEntry, Turn, TurnInput
-from cards.engine.block import Context, close_open_below, error_of
-from cards.log.changes import session_active, turn_ended, turn_started
+from cards.engine.block import Context, error_of
+from cards.live.session_log import LogIdentity, SessionLog
+from cards.log.changes import injection_taken
 from cards.log.committer import Committer
-from cards.log.writer import LogWriteFailed, SessionWriter
-from cards.protocol.card_tree import Card, CardTree
+from cards.log.store import OwnerReplaced
+from cards.log.writer import LogWriteFailed
+from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo, make_error
-from cards.protocol.hints import MAX_SUMMARY_CHARS, default_hint, shorten
-from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.kinds import (
     CardKind,
+    Channel,
     CloseStatus,
     ErrorType,
     SessionEventKind,
-    Severity,
 )
-from cards.protocol.payloads import (
-    ErrorInner,
-    QueuedMessage,
-    TurnPayload,
-    UpdatedInner,
-    UserInput,
-)
-from cards.protocol.snapshot import CardView
+from cards.protocol.payloads import MessagePayload, QueuedMessage, UpdatedInner
 from cards.queries import (
     HISTORY_CHARS,
     SessionHistory,
+    SessionNews,
     TurnRecord,
-    fold_turn,
-    read_history,
-    read_page,
+    WaitingInjection,
 )
 
 logger = logging.getLogger(__name__)
@@ -60,157 +53,314 @@ logger = logging.getLogger(__name__)
 #: Seconds between two looks at a database that is away.
 RECOVERY_RETRY_S = 1.0
 
+#: Seconds that a stopped engine has for its own cleaning up before its turn is
+#: closed over its head.
+CANCEL_GRACE_S = 1.0
+
 #: Earlier turns that an engine is shown.
 HISTORY_TURNS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeSettings:
-    """What the operator decided about turns."""
+    """What the operator decided about turns.
+
+    Attributes:
+        windows_ms: How long a card of a kind may be silent; a kind that is absent
+            or 0 may be for ever. Spec: Ruling E13.
+    """
 
     engine: Engine
     tick_interval_ms: int
     shows_exceptions: bool
+    windows_ms: Mapping[CardKind, int]
+
+
+class RuntimeOwner(Protocol):
+    """What a runtime needs of whoever holds the session for it."""
+
+    def committed(self, frames: Sequence[bytes]) -> None:
+        """Frames became durable, in this order."""
+
+    def trouble(self, error: ErrorInfo) -> None:
+        """The log cannot be written."""
+
+    def lost(self, runtime: "SessionRuntime") -> None:
+        """This runtime is of no use any more: the session has another owner."""
+
+    async def give_back(self, fence: int) -> list[TurnRecord]:
+        """Give the session back, or return what is left to do in it.
+
+        Raises:
+            django.db.Error: The session stays ours.
+        """
+
+    async def abandon(self, fence: int) -> None:
+        """Give the session back whatever is left to do in it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Running:
-    """The turn at work: its record, its card once added, its task, its interrupt."""
+    """The turn at work.
+
+    Attributes:
+        card: None before it is added.
+        task: The engine's; None before it is started.
+        ending: How the turn ends whatever its engine says; None leaves it to the
+            engine.
+        injections: Words for the engine, in the log already.
+        taken: Keys of the injections that were taken.
+    """
 
     record: TurnRecord
     card: Card | None = None
     task: "asyncio.Task[None] | None" = None
-    is_stopped: bool = False
+    ending: tuple[CloseStatus, ErrorInfo | None] | None = None
+    is_ending: asyncio.Event = field(default_factory=asyncio.Event)
+    injections: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
+    taken: set[int] = field(default_factory=set)
+
+    def is_meant(self, turn_card_id: str | None) -> bool:
+        """Tell whether a turn of this id, or any, may still be stopped here."""
+        if self.card is None:
+            return turn_card_id in {None, self.record.card_id}
+        return self.card.is_open and turn_card_id in {None, self.card.card_id}
+
+    def end(self, status: CloseStatus, error: ErrorInfo | None = None) -> None:
+        """Have the turn end like this; the first ending counts. Spec: Ruling E10."""
+        if self.ending is None:
+            self.ending = status, error
+            self.is_ending.set()
+            if self.task is not None:
+                self.task.cancel()
+
+
+class _Replaced(Exception):
+    """Another worker owns the session now."""
 
 
 class SessionRuntime:
-    """Runs the turns of one session and owns its writer.
+    """Runs the turns of one session while this worker owns it.
 
     Args:
-        session_pk: Primary key of the session's row.
-        session_id: Public id.
-        trace_id: Durable trace.
+        fence: Of the hold.
         history: What the log holds already.
-        on_committed: Told of frames that became durable, in order.
-        on_trouble: Told when the log cannot be written.
     """
 
     def __init__(
         self,
+        identity: LogIdentity,
+        owner: RuntimeOwner,
         *,
+        fence: int,
+        history: SessionHistory,
         settings: RuntimeSettings,
         committer: Committer,
-        session_pk: int,
-        session_id: str,
-        trace_id: str,
-        history: SessionHistory,
-        on_committed: Callable[[Sequence[bytes]], None],
-        on_trouble: Callable[[ErrorInfo], None],
     ) -> None:
+        self._identity = identity
+        self._owner = owner
         self._settings = settings
-        self._committer = committer
-        self._session_pk = session_pk
-        self._session_id = session_id
-        self._trace_id = trace_id
-        self._on_committed = on_committed
-        self._on_trouble = on_trouble
-        self._entropy = Entropy()
+        self._log = SessionLog(
+            identity,
+            fence=fence,
+            history=history,
+            committer=committer,
+            tick_interval_ms=settings.tick_interval_ms,
+            on_committed=owner.committed,
+            on_failed=self._log_failed,
+        )
         self._topics_shown = set(history.system_topics)
         self._history: deque[HistoryEntry] = deque(
             (HistoryEntry(*said) for said in history.said), maxlen=2 * HISTORY_TURNS
         )
-        self._queue: deque[TurnRecord] = deque()
+        self._queue: dict[int, TurnRecord] = {}
+        self._is_queue_shown = False
+        self._last_turn_no = 0
         self._running: _Running | None = None
         self._worker: asyncio.Task[None] | None = None
-        self._stops_first = False
-        self._start_log(history.newest_seq, CardTree(history.card_ids))
-
-    def _start_log(self, newest: int, tree: CardTree) -> None:
-        self._tree = tree
-        self._writer = SessionWriter(
-            session_pk=self._session_pk,
-            newest_seq=newest,
-            committer=self._committer,
-            on_committed=self._on_committed,
-            on_failed=self._log_failed,
-        )
-        self._builder = Builder(
-            session_id=self._session_id,
-            trace_id=self._trace_id,
-            writer=self._writer,
-            tree=tree,
-            now_ms=now_ms,
-            entropy=self._entropy,
-            tick_interval_ms=self._settings.tick_interval_ms,
-        )
+        self._is_stopping = False
 
     @property
     def is_idle(self) -> bool:
         """Whether no turn runs or waits."""
         return self._worker is None
 
-    def free_turn_card_id(self, wanted: str | None) -> str:
-        """Return the wanted id for a turn card, or a fresh one. Spec: Ruling E7."""
-        return self._builder.free_card_id(CardKind.TURN, wanted)
+    @property
+    def fence(self) -> int:
+        """Of the hold under which the log is written."""
+        return self._log.fence
 
-    def enqueue(self, record: TurnRecord) -> None:
-        """Run an accepted turn after those before it. Spec: Ruling E9."""
-        self._queue.append(record)
+    def hold_again(self, fence: int) -> None:
+        """Go on under a new fence; nobody else owned the session in between."""
+        self._log.hold_again(fence)
+
+    def take_up(self, records: Iterable[TurnRecord]) -> None:
+        """Run unfinished turns in their order, then give the session back.
+
+        Those that are known already change nothing.
+
+        Spec: Rulings E9, E14.
+        """
+        count = len(self._queue)
+        for record in records:
+            if record.turn_no > self._last_turn_no:
+                self._queue.setdefault(record.turn_no, record)
         if self._worker is None:
+            # Somebody may have seen the others wait.
+            self._is_queue_shown = len(self._queue) > 1
             self._worker = asyncio.create_task(self._work())
-            self._worker.add_done_callback(_log_exception)
-        elif self._running is not None:
+        elif self._running is not None and len(self._queue) > count:
             self._show_queue()
 
-    def interrupt(self) -> bool:
-        """Stop the running turn; False when none runs. Spec: Ruling E10."""
-        running = self._running
-        if running is None and self._worker is not None:
-            # Accepted, and the worker is about to begin it.
-            self._stops_first = True
-            return True
-        if running is None or running.task is None or not running.task.cancel():
-            return False
-        running.is_stopped = True
-        return True
+    # Being stopped.
 
-    def _show_queue(self) -> None:
-        if self._writer.failure is not None:
-            return
-        waiting = [
-            QueuedMessage(event_id=each.event_id, text=each.message["text"])
-            for each in self._queue
+    def interrupt(self, *, turn_card_id: str | None, clear_queue: bool) -> bool:
+        """Stop a turn; see `LiveSession.interrupt`. Spec: Rulings E9, E10."""
+        running = self._running
+        is_running_meant = running is not None and running.is_meant(turn_card_id)
+        if running is not None and is_running_meant:
+            running.end(CloseStatus.CANCELLED)
+        waiting = self._waiting_meant(turn_card_id) if not is_running_meant else []
+        for turn_no in tuple(self._queue) if clear_queue else waiting:
+            self._stop_queued(turn_no)
+        return is_running_meant or bool(waiting)
+
+    def _waiting_meant(self, turn_card_id: str | None) -> list[int]:
+        if turn_card_id is None:
+            # Accepted, and about to begin.
+            return sorted(self._queue)[:1]
+        return [
+            turn_no
+            for turn_no, record in self._queue.items()
+            if record.card_id == turn_card_id
         ]
-        self._builder.session_event(
-            SessionEventKind.UPDATED, UpdatedInner(queue=waiting)
+
+    def _stop_queued(self, turn_no: int) -> None:
+        self._queue[turn_no] = replace(self._queue[turn_no], is_stopped=True)
+
+    async def stop(self, *, grace_s: float) -> None:
+        """Begin no turn any more, and end the running one within its grace.
+
+        What waits is left to the next owner.
+
+        Spec: design.md 1, crash-only.
+        """
+        self._is_stopping = True
+        worker = self._worker
+        if worker is None:
+            return
+        await asyncio.wait([worker], timeout=grace_s)
+        if self._running is not None:
+            self._running.end(CloseStatus.CANCELLED, _server_stopped())
+        await asyncio.wait([worker])
+
+    # What other connections and workers stored.
+
+    def note(self, news: SessionNews) -> None:
+        """Act on what was stored for this session: turns, stops, words.
+
+        Spec: Rulings E9, E10, E23; design.md 4.
+        """
+        running = self._running
+        for record in news.turns:
+            if not record.is_stopped:
+                continue
+            if running is not None and running.record.pk == record.pk:
+                running.end(CloseStatus.CANCELLED)
+            elif record.turn_no in self._queue:
+                self._stop_queued(record.turn_no)
+        self.take_up(news.turns)
+        for injection in news.injections:
+            self._inject(injection)
+
+    def _inject(self, injection: WaitingInjection) -> None:
+        running = self._running
+        if running is None or running.card is None or not running.card.is_open:
+            return
+        is_new = injection.pk not in running.taken
+        if injection.turn_pk != running.record.pk or not is_new:
+            return
+        builder = self._log.builder
+        if builder.writer.failure is not None:
+            return
+        running.taken.add(injection.pk)
+        # In the log before the engine has them: the user's words are seen whatever
+        # the engine makes of them. Spec: Ruling E28.
+        card = builder.add(
+            CardKind.MESSAGE,
+            MessagePayload(role="user"),
+            card_id=builder.free_card_id(CardKind.MESSAGE, None),
+            parent=running.card,
+            agent_run_id=running.record.run_id,
+            changes=(injection_taken(injection_pk=injection.pk),),
         )
+        builder.append(card, Channel.TEXT, injection.text)
+        builder.close(card, CloseStatus.OK)
+        running.injections.put_nowait(injection.text)
+
+    # The work.
 
     async def _work(self) -> None:
-        was_waiting = False
         try:
-            while self._queue:
-                record = self._queue.popleft()
-                self._running = _Running(record=record, is_stopped=self._stops_first)
-                self._stops_first = False
-                if was_waiting:
-                    self._show_queue()
-                was_waiting = bool(self._queue)
-                try:
-                    await self._run_turn(self._running)
-                except LogWriteFailed:
-                    await self._recover(self._running)
-                finally:
-                    was_waiting = was_waiting or bool(self._queue)
-                    self._running = None
+            await self._run_all()
+        except _Replaced:
+            self._owner.lost(self)
+        except Exception:
+            logger.exception("the runtime of session %s broke down", self._name)
+            # Whoever takes the session next finds the turn lost, and closes it.
+            self._owner.lost(self)
+            await self._owner.abandon(self.fence)
         finally:
             self._worker = None
-            self._builder.stop()
+            self._log.builder.stop()
+
+    async def _run_all(self) -> None:
+        while not self._is_stopping:
+            while self._queue and not self._is_stopping:
+                await self._run_next()
+            if self._is_stopping:
+                break
+            for record in await self._given_back():
+                self._queue.setdefault(record.turn_no, record)
+            # Empty: given back. Else more came, or the session was taken again.
+            if not self._queue:
+                return
+        await self._owner.abandon(self.fence)
+
+    @property
+    def _name(self) -> str:
+        return self._identity.session_id
+
+    async def _given_back(self) -> list[TurnRecord]:
+        try:
+            return await self._owner.give_back(self.fence)
+        except DatabaseError as error:
+            # Ours, and idle: the next message or the next round finds it so.
+            logger.warning("session %s was not given back: %s", self._name, error)
+            return []
+
+    async def _run_next(self) -> None:
+        record = self._queue.pop(min(self._queue))
+        self._last_turn_no = record.turn_no
+        self._running = _Running(record=record)
+        try:
+            if record.state == "running":
+                await self._log.close_lost_turn(record, _worker_lost())
+            else:
+                await self._run_turn(self._running)
+        except (LogWriteFailed, DatabaseError) as failure:
+            _raise_if_replaced(failure)
+            await self._recover(record)
+        finally:
+            self._running = None
 
     async def _run_turn(self, running: _Running) -> None:
         record = running.record
-        running.card = card = self._open_turn(record)
+        if self._is_queue_shown:
+            self._show_queue()
+        running.card = card = self._log.open_turn(record)
         context = Context(
-            builder=self._builder,
+            builder=self._log.builder,
             turn_card=card,
             run_id=record.run_id,
             model=self._settings.engine.model,
@@ -218,86 +368,67 @@ class SessionRuntime:
         )
         turn = Turn(
             context,
-            session_id=self._session_id,
-            session_pk=self._session_pk,
-            trace_id=self._trace_id,
+            session_id=self._identity.session_id,
+            session_pk=self._identity.session_pk,
+            trace_id=self._identity.trace_id,
             turn_no=record.turn_no,
             input=turn_input(record),
             history=tuple(self._history),
             topics_shown=self._topics_shown,
+            injections=running.injections,
         )
-        running.task = asyncio.create_task(_run_engine(self._settings.engine, turn))
-        if running.is_stopped:
-            running.task.cancel()
-        await asyncio.wait([running.task])
-        status, error = self._outcome(running, running.task)
-        if self._writer.failure is not None:
-            raise self._writer.failure
-        self._close_turn(card, record, status, error, turn)
-        await self._writer.flush()
+        if record.is_stopped:
+            running.end(CloseStatus.CANCELLED)
+        else:
+            await self._run_engine(running, turn)
+        if self._log.writer.failure is not None:
+            raise self._log.writer.failure
+        status, error = running.ending or self._outcome(running.task)
+        self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
+        await self._log.writer.flush()
         self._remember(record, context.said_text)
 
-    def _open_turn(self, record: TurnRecord) -> Card:
-        payload = TurnPayload(
-            turn_no=record.turn_no, channel="chat", input=user_input(record)
+    async def _run_engine(self, running: _Running, turn: Turn) -> None:
+        """Run the engine until it ends, or until its turn has to end without it."""
+        running.task = task = asyncio.create_task(
+            _run_engine(self._settings.engine, turn)
         )
-        text = record.message["text"]
-        return self._builder.add(
-            CardKind.TURN,
-            payload,
-            card_id=record.card_id,
-            parent=None,
-            agent_run_id=record.run_id,
-            hint=default_hint(
-                CardKind.TURN, payload, summary=shorten(text, MAX_SUMMARY_CHARS)
-            ),
-            changes=(
-                turn_started(turn_pk=record.pk, first_seq=self._writer.next_seq),
-                session_active(session_pk=self._session_pk, now=_utc_now()),
-            ),
-        )
+        is_ending = asyncio.create_task(running.is_ending.wait())
+        try:
+            await asyncio.wait({task, is_ending}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait([task], timeout=CANCEL_GRACE_S)
+        finally:
+            is_ending.cancel()
+        if not task.done():
+            # Its cards close under it, so whatever it still says is dropped.
+            logger.warning("the engine of session %s does not stop", self._name)
+            task.add_done_callback(_log_late_end)
 
     def _outcome(
-        self, running: _Running, task: "asyncio.Task[None]"
+        self, task: "asyncio.Task[None] | None"
     ) -> tuple[CloseStatus, ErrorInfo | None]:
-        exception = None if task.cancelled() else task.exception()
-        if exception is not None and not isinstance(exception, LogWriteFailed):
-            logger.error(
-                "the engine failed in session %s", self._session_id, exc_info=exception
-            )
-        # However an engine takes it, its user has stopped it. Spec: Ruling E10.
-        if task.cancelled() or running.is_stopped:
+        if task is None or task.cancelled():
             return CloseStatus.CANCELLED, None
+        exception = task.exception()
         if exception is None:
             return CloseStatus.OK, None
+        logger.error("the engine failed in session %s", self._name, exc_info=exception)
         return CloseStatus.FAILED, error_of(
             exception, shows_exceptions=self._settings.shows_exceptions
         )
 
-    def _close_turn(
-        self,
-        card: Card,
-        record: TurnRecord,
-        status: CloseStatus,
-        error: ErrorInfo | None,
-        turn: Turn | None,
-    ) -> None:
-        close_open_below(self._builder, card, status, error)
-        self._builder.close(
-            card,
-            status,
-            error=error,
-            metrics=turn.metrics.total() if turn else None,
-            changes=(
-                turn_ended(turn_pk=record.pk),
-                session_active(session_pk=self._session_pk, now=_utc_now()),
-            ),
+    def _show_queue(self) -> None:
+        if self._log.writer.failure is not None:
+            return
+        waiting = [
+            QueuedMessage(event_id=record.event_id, text=record.message["text"])
+            for _, record in sorted(self._queue.items())
+        ]
+        self._log.builder.session_event(
+            SessionEventKind.UPDATED, UpdatedInner(queue=waiting)
         )
-        if error is not None:
-            self._builder.session_event(
-                SessionEventKind.ERROR, ErrorInner(error=error), severity=Severity.ERROR
-            )
-        self._tree.forget_turn()
+        self._is_queue_shown = bool(waiting)
 
     def _remember(self, record: TurnRecord, said: str) -> None:
         words = record.message["text"][:HISTORY_CHARS]
@@ -310,82 +441,65 @@ class SessionRuntime:
     # When the log cannot be written.
 
     def _log_failed(self, failure: Exception) -> None:
-        self._on_trouble(
-            make_error(
-                ErrorType.OVERLOADED,
-                "the event log cannot be written; the turn will be closed as failed",
-                code="LOG_UNAVAILABLE",
-                user_message="Your conversation cannot be saved right now.",
+        if not isinstance(failure.__cause__, OwnerReplaced):
+            self._owner.trouble(
+                make_error(
+                    ErrorType.OVERLOADED,
+                    "the event log cannot be written; the turn will be closed as"
+                    " failed",
+                    code="LOG_UNAVAILABLE",
+                    user_message="Your conversation cannot be saved right now.",
+                )
             )
-        )
-        if self._running is not None and self._running.task is not None:
-            self._running.task.cancel()
+        if self._running is not None:
+            self._running.end(CloseStatus.FAILED)
 
-    async def _recover(self, running: _Running) -> None:
-        """Close in the log what the lost turn left open there, once it is back.
-
-        The log is the truth: what is open is found by folding its frames, because
-        some of what this process emitted was never stored.
-        """
+    async def _recover(self, record: TurnRecord) -> None:
+        """Close what the lost turn left open in the log, once it is back."""
         while True:
             try:
-                await self._close_lost_turn(running)
+                await self._log.restart()
+                await self._log.close_lost_turn(record, _log_unavailable())
                 return
             except (DatabaseError, LogWriteFailed) as error:
-                logger.warning(
-                    "session %s waits for the event log: %s", self._session_id, error
-                )
+                _raise_if_replaced(error)
+                logger.warning("session %s waits for the log: %s", self._name, error)
                 await asyncio.sleep(RECOVERY_RETRY_S)
 
-    async def _close_lost_turn(self, running: _Running) -> None:
-        history = await run_in_database(read_history, self._session_pk, turns=0)
-        await self._deliver_stored(self._writer.committed_seq, history.newest_seq)
-        self._builder.stop()
-        self._start_log(history.newest_seq, CardTree(history.card_ids))
-        record = running.record
-        fold = await run_in_database(fold_turn, self._session_pk, record.pk)
-        if fold is None:
-            card: Card | None = self._open_turn(record)
-        else:
-            card = self._adopt(fold)
-        if card is not None:
-            error = make_error(
-                ErrorType.INTERNAL,
-                "the event log could not be written during this turn",
-                code="LOG_UNAVAILABLE",
-                user_message="This answer was lost because it could not be saved.",
-                retryable=True,
-            )
-            self._close_turn(card, record, CloseStatus.FAILED, error, None)
-        await self._writer.flush()
 
-    async def _deliver_stored(self, after_seq: int, newest: int) -> None:
-        # A commit whose answer got lost is in the log although it "failed".
-        while after_seq < newest:
-            page = await run_in_database(
-                read_page, self._session_pk, after_seq=after_seq, up_to_seq=newest
-            )
-            self._on_committed(page.frames)
-            after_seq = page.last_seq
+def _raise_if_replaced(failure: Exception) -> None:
+    if isinstance(failure.__cause__, OwnerReplaced):
+        raise _Replaced from failure
 
-    def _adopt(self, cards: Sequence[CardView]) -> Card | None:
-        """Enter folded cards into the tree; return the turn's if it is open."""
-        turn_card: Card | None = None
-        for view in cards:
-            kind = CardKind(view.card_kind)
-            card = Card(
-                card_id=view.card_id,
-                kind=kind,
-                parent_card_id=view.parent_card_id,
-                agent_id=view.agent_id or MAIN_AGENT,
-                agent_run_id=None,
-                opened_ms=now_ms(),
-                is_open=view.status == "open",
-            )
-            self._tree.adopt(card)
-            if kind is CardKind.TURN:
-                turn_card = card if card.is_open else None
-        return turn_card
+
+def _worker_lost() -> ErrorInfo:
+    return make_error(
+        ErrorType.INTERNAL,
+        "the worker that ran this turn is gone",
+        code="WORKER_LOST",
+        user_message="The server was interrupted while it was answering.",
+        retryable=True,
+    )
+
+
+def _server_stopped() -> ErrorInfo:
+    return make_error(
+        ErrorType.INTERNAL,
+        "the server was stopped during this turn",
+        code="SERVER_STOPPED",
+        user_message="The server was restarted while it was answering.",
+        retryable=True,
+    )
+
+
+def _log_unavailable() -> ErrorInfo:
+    return make_error(
+        ErrorType.INTERNAL,
+        "the event log could not be written during this turn",
+        code="LOG_UNAVAILABLE",
+        user_message="This answer was lost because it could not be saved.",
+        retryable=True,
+    )
 
 
 async def _run_engine(engine: Engine, turn: Turn) -> None:
@@ -409,19 +523,6 @@ def turn_input(record: TurnRecord) -> TurnInput:
     )
 
 
-def user_input(record: TurnRecord) -> UserInput:
-    """Return the user's words as the log shows them. Spec: Ruling E28."""
-    return UserInput(
-        event_id=record.event_id,
-        text=record.message["text"],
-        content=record.message["content"],
-    )
-
-
-def _utc_now() -> datetime:
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)
-
-
-def _log_exception(task: "asyncio.Task[None]") -> None:
+def _log_late_end(task: "asyncio.Task[None]") -> None:
     if not task.cancelled() and task.exception() is not None:
-        logger.error("a session's worker died", exc_info=task.exception())
+        logger.error("an engine failed after its turn", exc_info=task.exception())

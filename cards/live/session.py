@@ -1,18 +1,33 @@
 """A session as this process has it: who follows it, where its log ends, who runs it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from django.db import Error as DatabaseError
+
 from cards.clock import Entropy, now_ms
 from cards.database import WriteBatches, run_in_database
+from cards.live.membership import Membership
 from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
+from cards.live.session_log import LogIdentity
 from cards.log.committer import Committer
+from cards.log.doorbell import Doorbell
 from cards.log.tail import Tail
-from cards.operations import NewTurn, accept_message, open_session
+from cards.operations import (
+    AcceptedTurn,
+    NewTurn,
+    OpenedSession,
+    accept_message,
+    open_session,
+    stop_turns,
+    store_injection,
+)
+from cards.ownership import Hold, abandon_session, give_back_session, take_session
 from cards.principals import Principal
 from cards.protocol.client_messages import UserMessage, blocks_of, text_of
 from cards.protocol.errors import ErrorInfo
@@ -30,15 +45,28 @@ from cards.queries import (
     NO_HISTORY,
     AcceptedMessage,
     SessionHistory,
+    SessionNews,
     SessionRecord,
     TurnRecord,
     newest_seq,
     read_history,
+    read_news,
+    read_page,
 )
 from cards.transport import Batch
 
+logger = logging.getLogger(__name__)
+
 #: Longest automatic title in characters. Spec: Ruling E29.
 TITLE_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedTurn:
+    """The turn of a message; an old one if the message was accepted before."""
+
+    record: TurnRecord
+    is_new: bool
 
 
 class Follower(Protocol):
@@ -51,6 +79,25 @@ class Follower(Protocol):
         """Tell this client of trouble that cannot be logged."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionServices:
+    """What the live sessions of a process share.
+
+    Attributes:
+        queue_limit: Messages that may wait in one session. Spec: Ruling E9.
+        session_limit: Sessions that one principal may own; 0 for any number.
+    """
+
+    committer: Committer
+    writes: WriteBatches
+    settings: RuntimeSettings
+    entropy: Entropy
+    membership: Membership
+    doorbell: Doorbell
+    queue_limit: int
+    session_limit: int
+
+
 class LiveSession:
     """One session in this process, shared by all its connections.
 
@@ -59,43 +106,48 @@ class LiveSession:
         principal: Who owns it, or will once it has a row.
         record: Its row; None when it has none yet.
         newest: Seq of its last logged frame; 0 for none.
+        on_stored: Told its primary key once it has a row.
 
-    Spec: Rulings E1, E2, E26.
+    Spec: Rulings E1, E2, E14, E26.
     """
 
     def __init__(
         self,
+        services: SessionServices,
         *,
         session_id: str,
         principal: Principal,
         record: SessionRecord | None,
         newest: int,
-        committer: Committer,
-        writes: WriteBatches,
-        settings: RuntimeSettings,
-        entropy: Entropy,
+        on_stored: "Callable[[int, LiveSession], None]",
     ) -> None:
         self.session_id = session_id
         self.principal = principal
         self.record = record
-        self.trace_id = record.trace_id if record else mint_trace_id(entropy.hex)
+        self.trace_id = (
+            record.trace_id if record else mint_trace_id(services.entropy.hex)
+        )
         self.tail: Tail[Batch] = Tail(newest, Batch)
         self.followers: set[Follower] = set()
-        self._committer = committer
-        self._writes = writes
-        self._settings = settings
-        self._entropy = entropy
+        self._services = services
+        self._on_stored = on_stored
         self._runtime: SessionRuntime | None = None
         self._lock = asyncio.Lock()
         self._uses = 0
-        self._submissions: set[asyncio.Task[tuple[TurnRecord, bool]]] = set()
+        self._submissions: set[asyncio.Task[SubmittedTurn]] = set()
+        if record is not None:
+            on_stored(record.pk, self)
 
     @property
     def is_idle(self) -> bool:
         """Whether nobody follows and nothing runs, so that it can be let go."""
-        is_resting = self._runtime is None or self._runtime.is_idle
         is_used = self._uses > 0 or bool(self._submissions)
-        return not self.followers and is_resting and not is_used
+        return not self.followers and not self.is_working and not is_used
+
+    @property
+    def is_working(self) -> bool:
+        """Whether turns of the session run or wait in this process."""
+        return self._runtime is not None and not self._runtime.is_idle
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -106,103 +158,42 @@ class LiveSession:
         finally:
             self._uses -= 1
 
+    # Its row.
+
     async def store(self) -> SessionRecord:
         """Return the session's row, made now if there was none.
 
         Raises:
             SessionTaken: Somebody else made it first.
+            TooManySessions: Its principal may own no more.
 
         Spec: Ruling E1.
         """
         with self.in_use():
             async with self._lock:
-                await self._store()
+                if self.record is None:
+                    await self._open()
             return self._row
 
-    async def _store(self, first_turn: NewTurn | None = None) -> TurnRecord | None:
-        """Make the row if there is none; return the turn stored with it, if any."""
-        if self.record is not None:
-            return None
-        record, turn = await self._writes.run(
+    async def _open(self, first_turn: NewTurn | None = None) -> OpenedSession:
+        opened = await self._services.writes.run(
+            None,
             open_session,
             session_id=self.session_id,
             trace_id=self.trace_id,
             principal=self.principal,
             now=_utc_now(),
+            session_limit=self._services.session_limit,
             first_turn=first_turn,
+            me=self._services.membership.candidate,
         )
-        if record.trace_id != self.trace_id:
+        if opened.record.trace_id != self.trace_id:
             # Another process made the row in between; its trace counts.
-            self.trace_id = record.trace_id
-            self.tail = Tail(await run_in_database(newest_seq, record.pk), Batch)
-        self.record = record
-        return turn
-
-    async def submit(
-        self, message: UserMessage, *, queue_limit: int
-    ) -> tuple[TurnRecord, bool]:
-        """Accept a user message and run it after those before it.
-
-        Returns:
-            The turn, and whether it is new.
-
-        Raises:
-            SessionTaken: The session belongs to somebody else.
-            MessageConflict: The event_id stands for another message.
-            QueueFull: Too many messages wait.
-
-        Spec: Rulings E8, E9.
-        """
-        submission = asyncio.create_task(self._submit(message, queue_limit))
-        submission.add_done_callback(self._submissions.discard)
-        self._submissions.add(submission)
-        # A client that is gone by now does not take back what it said: a turn that
-        # is stored must be run.
-        return await asyncio.shield(submission)
-
-    async def _submit(
-        self, message: UserMessage, queue_limit: int
-    ) -> tuple[TurnRecord, bool]:
-        async with self._lock:
-            new = self._new_turn(message)
-            turn, is_new = await self._store(new), True
-            if turn is not None:
-                # Nobody has written to a session that was made just now.
-                runtime = self._start_runtime(NO_HISTORY)
-            else:
-                runtime = await self._runtime_of()
-                turn, is_new = await self._accept(runtime, new, queue_limit)
-            if is_new:
-                runtime.enqueue(turn)
-        return turn, is_new
-
-    def _new_turn(self, message: UserMessage) -> NewTurn:
-        given = message.event_id
-        wanted = f"turn_{given}" if given is not None and is_safe_id(given) else None
-        accepted = accepted_message(message)
-        return NewTurn(
-            event_id=given or mint_event_id(self._entropy.hex),
-            card_id=wanted or mint_card_id(CardKind.TURN, self._entropy.hex),
-            run_id=mint_run_id(self._entropy.hex),
-            message=accepted,
-            title=shorten(accepted["text"], TITLE_CHARS),
-            accepted_at=_utc_now(),
-        )
-
-    def interrupt(self) -> bool:
-        """Stop the running turn; False when none runs. Spec: Ruling E10."""
-        return self._runtime is not None and self._runtime.interrupt()
-
-    async def _accept(
-        self, runtime: SessionRuntime, new: NewTurn, queue_limit: int
-    ) -> tuple[TurnRecord, bool]:
-        card_id = runtime.free_turn_card_id(new.card_id)
-        return await self._writes.run(
-            accept_message,
-            session_pk=self._row.pk,
-            turn=replace(new, card_id=card_id),
-            queue_limit=queue_limit,
-        )
+            self.trace_id = opened.record.trace_id
+            self.tail = Tail(await run_in_database(newest_seq, opened.record.pk), Batch)
+        self.record = opened.record
+        self._on_stored(opened.record.pk, self)
+        return opened
 
     @property
     def _row(self) -> SessionRecord:
@@ -210,34 +201,268 @@ class LiveSession:
             raise RuntimeError("the session has no row yet")
         return self.record
 
-    async def _runtime_of(self) -> SessionRuntime:
-        if self._runtime is not None:
-            return self._runtime
-        return self._start_runtime(
-            await run_in_database(read_history, self._row.pk, turns=HISTORY_TURNS)
+    # What the user says.
+
+    async def submit(self, message: UserMessage) -> SubmittedTurn:
+        """Accept a user message, to be run after those before it.
+
+        Raises:
+            SessionTaken: The session belongs to somebody else.
+            TooManySessions: Its principal may own no more.
+            MessageConflict: The event_id stands for another message.
+            QueueFull: Too many messages wait.
+
+        Spec: Rulings E8, E9.
+        """
+        submission = asyncio.create_task(self._submit(message))
+        submission.add_done_callback(self._submissions.discard)
+        self._submissions.add(submission)
+        # A client that is gone by now does not take back what it said: a turn that
+        # is stored must be run.
+        return await asyncio.shield(submission)
+
+    async def _submit(self, message: UserMessage) -> SubmittedTurn:
+        await self._services.membership.join()
+        async with self._lock:
+            new = self._new_turn(message)
+            if self.record is None:
+                opened = await self._open(new)
+                if opened.turn is not None:
+                    self._begin_first(opened.turn, opened.hold)
+                    return SubmittedTurn(opened.turn, is_new=True)
+            accepted = await self._services.writes.run(
+                self._row.pk,
+                accept_message,
+                session_pk=self._row.pk,
+                turn=new,
+                queue_limit=self._services.queue_limit,
+                me=self._services.membership.candidate,
+            )
+            await self._see_to(accepted)
+        return SubmittedTurn(accepted.turn, is_new=accepted.is_new)
+
+    def _begin_first(self, turn: TurnRecord, hold: Hold | None) -> None:
+        if hold is not None:
+            # Nobody has written to a session that was made just now.
+            self._start_runtime(hold, NO_HISTORY).take_up([turn])
+
+    async def _see_to(self, accepted: AcceptedTurn) -> None:
+        if accepted.hold is not None:
+            runtime = await self._runtime_of(accepted.hold)
+            runtime.take_up([accepted.turn] if accepted.is_new else [])
+        elif accepted.is_new:
+            self._services.doorbell.call(self._row.pk)
+
+    def _new_turn(self, message: UserMessage) -> NewTurn:
+        random_hex = self._services.entropy.hex
+        given = message.event_id
+        wanted = f"turn_{given}" if given is not None and is_safe_id(given) else None
+        accepted = accepted_message(message)
+        return NewTurn(
+            event_id=given or mint_event_id(random_hex),
+            card_id=wanted or mint_card_id(CardKind.TURN, random_hex),
+            run_id=mint_run_id(random_hex),
+            message=accepted,
+            title=shorten(accepted["text"], TITLE_CHARS),
+            accepted_at=_utc_now(),
         )
 
-    def _start_runtime(self, history: SessionHistory) -> SessionRuntime:
+    async def interrupt(
+        self, *, turn_card_id: str | None = None, clear_queue: bool = False
+    ) -> bool:
+        """Stop a turn.
+
+        Args:
+            turn_card_id: The turn that is meant, running or waiting; None for the
+                one that runs or is about to.
+            clear_queue: Stop those that wait as well.
+
+        Returns:
+            False when there was none to stop.
+
+        Spec: Rulings E9, E10.
+        """
+        if self.record is None:
+            return False
+        is_here = self.is_working
+        is_stopped = (
+            is_here
+            and self._runtime is not None
+            and self._runtime.interrupt(
+                turn_card_id=turn_card_id, clear_queue=clear_queue
+            )
+        )
+        if is_stopped and not clear_queue and turn_card_id is None:
+            return True
+        # Stored for its owner, and for whoever takes over from that one.
+        is_marked = await self._services.writes.run(
+            self.record.pk,
+            stop_turns,
+            session_pk=self.record.pk,
+            turn_card_id=turn_card_id,
+            clear_queue=clear_queue,
+        )
+        if is_marked and not is_here:
+            self._services.doorbell.call(self.record.pk)
+            await self.take_over()
+        return is_stopped or is_marked
+
+    async def inject(self, text: str) -> bool:
+        """Give words to the running turn; False when none runs. Spec: Ruling E23."""
+        if self.record is None:
+            return False
+        is_kept = await self._services.writes.run(
+            self.record.pk,
+            store_injection,
+            session_pk=self.record.pk,
+            text=text,
+            now=_utc_now(),
+        )
+        if is_kept and self.is_working:
+            await self.look_for_work()
+        elif is_kept:
+            self._services.doorbell.call(self.record.pk)
+        return is_kept
+
+    # Who runs it.
+
+    async def take_over(self) -> None:
+        """Become the owner if there is none that lives, and do what is left to do.
+
+        Spec: Ruling E14.
+        """
+        await self._services.membership.join()
+        me = self._services.membership.candidate
+        if me is None or self.record is None:
+            return
+        with self.in_use():
+            async with self._lock:
+                hold = await self._services.writes.run(
+                    self.record.pk, take_session, self.record.pk, me, _utc_now()
+                )
+                if hold is not None:
+                    (await self._runtime_of(hold)).take_up([])
+
+    async def _runtime_of(self, hold: Hold) -> SessionRuntime:
+        runtime = self._runtime
+        if runtime is not None and hold.fence == runtime.fence:
+            return runtime
+        if runtime is not None and hold.is_new and hold.fence == runtime.fence + 1:
+            runtime.hold_again(hold.fence)
+            return runtime
+        # Others may have written since, or left something to do.
+        history = await run_in_database(read_history, self._row.pk, turns=HISTORY_TURNS)
+        news = await run_in_database(read_news, self._row.pk)
+        if history.newest_seq > self.tail.newest_seq:
+            self.tail.skip_to(history.newest_seq)
+            self._pump()
+        runtime = self._start_runtime(hold, history)
+        runtime.take_up(news.turns)
+        return runtime
+
+    def _start_runtime(self, hold: Hold, history: SessionHistory) -> SessionRuntime:
         self._runtime = SessionRuntime(
-            settings=self._settings,
-            committer=self._committer,
-            session_pk=self._row.pk,
-            session_id=self.session_id,
-            trace_id=self.trace_id,
+            LogIdentity(
+                session_pk=self._row.pk,
+                session_id=self.session_id,
+                trace_id=self.trace_id,
+            ),
+            self,
+            fence=hold.fence,
             history=history,
-            on_committed=self._committed,
-            on_trouble=self._trouble,
+            settings=self._services.settings,
+            committer=self._services.committer,
         )
         return self._runtime
 
-    def _committed(self, frames: Sequence[bytes]) -> None:
-        self.tail.extend(frames)
-        for follower in tuple(self.followers):
-            follower.pump()
+    async def look_for_work(self) -> None:
+        """Act on what was stored for the owner, if that is this process.
 
-    def _trouble(self, error: ErrorInfo) -> None:
+        Raises:
+            django.db.Error: The database cannot be read.
+        """
+        if self.is_working:
+            self.note(await run_in_database(read_news, self._row.pk))
+
+    def note(self, news: SessionNews) -> None:
+        """Act on what was stored for the owner, if that is this process."""
+        if self._runtime is not None and self.is_working:
+            self._runtime.note(news)
+
+    async def stop(self, *, grace_s: float) -> None:
+        """End what runs here within its grace. Spec: design.md 1."""
+        if self._runtime is not None:
+            await self._runtime.stop(grace_s=grace_s)
+
+    # What its runtime says.
+
+    def committed(self, frames: Sequence[bytes]) -> None:
+        """See `RuntimeOwner.committed`."""
+        self.tail.extend(frames)
+        self._pump()
+        self._services.doorbell.ring(self._row.pk, self.tail.newest_seq)
+
+    def trouble(self, error: ErrorInfo) -> None:
+        """See `RuntimeOwner.trouble`."""
         for follower in tuple(self.followers):
             follower.report_trouble(error)
+
+    def lost(self, runtime: SessionRuntime) -> None:
+        """See `RuntimeOwner.lost`."""
+        if self._runtime is runtime:
+            self._runtime = None
+
+    async def give_back(self, fence: int) -> list[TurnRecord]:
+        """See `RuntimeOwner.give_back`."""
+        return await self._services.writes.run(
+            self._row.pk, give_back_session, self._row.pk, fence=fence
+        )
+
+    async def abandon(self, fence: int) -> None:
+        """See `RuntimeOwner.abandon`; without a database, the lease does it."""
+        try:
+            await self._services.writes.run(
+                self._row.pk, abandon_session, self._row.pk, fence=fence
+            )
+        except DatabaseError as error:
+            logger.warning("session %s was not given back: %s", self.session_id, error)
+
+    # What another process wrote.
+
+    async def look_at_log(self, newest: int | None = None) -> None:
+        """Show the followers what another worker wrote.
+
+        Args:
+            newest: Seq that the log reaches, if that is known.
+
+        Raises:
+            django.db.Error: The database cannot be read.
+
+        Spec: Ruling E26; design.md 1.
+        """
+        if self.record is None or self.is_working:
+            return
+        if newest is None:
+            newest = await run_in_database(newest_seq, self.record.pk)
+        after_seq = self.tail.newest_seq
+        if newest <= after_seq:
+            return
+        page = await run_in_database(
+            read_page, self.record.pk, after_seq=after_seq, up_to_seq=newest
+        )
+        # Meanwhile another look, or a runtime of our own, may have gone on.
+        if self.tail.newest_seq != after_seq or self.is_working:
+            return
+        if page.first_seq == after_seq + 1 and page.last_seq == newest:
+            self.tail.extend(page.frames)
+        else:
+            # Far behind: each follower reads the log at its own pace.
+            self.tail.skip_to(newest)
+        self._pump()
+
+    def _pump(self) -> None:
+        for follower in tuple(self.followers):
+            follower.pump()
 
 
 def accepted_message(message: UserMessage) -> AcceptedMessage:

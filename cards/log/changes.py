@@ -9,12 +9,12 @@ from datetime import datetime
 from cards.log.store import RowChange
 
 
-def turn_started(*, turn_pk: int, first_seq: int) -> RowChange:
+def turn_started(*, turn_pk: int, card_id: str, first_seq: int) -> RowChange:
     """Mark a queued turn running; fails when it is not queued. Spec: Ruling E9."""
     return RowChange(
-        "UPDATE cards_turn SET state = 'running', first_seq = %s"
+        "UPDATE cards_turn SET state = 'running', card_id = %s, first_seq = %s"
         " WHERE id = %s AND state = 'queued'",
-        (first_seq, turn_pk),
+        (card_id, first_seq, turn_pk),
         1,
     )
 
@@ -42,3 +42,8 @@ def session_titled(*, session_pk: int, title: str) -> RowChange:
     return RowChange(
         "UPDATE cards_session SET title = %s WHERE id = %s", (title, session_pk), 1
     )
+
+
+def injection_taken(*, injection_pk: int) -> RowChange:
+    """Remove words that are in the log now; fails when they are. Spec: Ruling E23."""
+    return RowChange("DELETE FROM cards_injection WHERE id = %s", (injection_pk,), 1)

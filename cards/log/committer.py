@@ -22,6 +22,7 @@ from cards.log.store import (
     Entry,
     EntryRefused,
     LogStore,
+    OwnerReplaced,
     StoreUnavailable,
 )
 
@@ -168,6 +169,9 @@ class Committer:
         for pk, group in groupby(sorted(entries, key=session_pk), key=session_pk):
             try:
                 self._write_patiently(list(group))
+            except OwnerReplaced as error:
+                logger.warning("session %d has another owner now", pk)
+                failures[pk] = error
             except (EntryRefused, StoreUnavailable) as error:
                 logger.exception("the events of session %d were not written", pk)
                 failures[pk] = error

@@ -43,9 +43,14 @@ class RowChange(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One event to be stored, and what must change together with it."""
+    """One event to be stored, and what must change together with it.
+
+    Attributes:
+        fence: Of the owner that wrote it; refused when the session has another.
+    """
 
     session_pk: int
+    fence: int
     seq: int
     data: bytes
     changes: tuple[RowChange, ...] = ()
@@ -59,6 +64,10 @@ class EntryRefused(Exception):
     """The database refused an entry of this batch, and would again."""
 
 
+class OwnerReplaced(EntryRefused):
+    """Another worker owns a session of this batch. Spec: Ruling E14."""
+
+
 class LogStore(Protocol):
     """Where batches of events go; used by one thread at a time."""
 
@@ -68,6 +77,7 @@ class LogStore(Protocol):
         Raises:
             StoreUnavailable: Nothing was stored; the same may work later.
             EntryRefused: Nothing was stored; at least one entry is at fault.
+            OwnerReplaced: Nothing was stored; the same, and the fault is its fence.
         """
 
     def checkpoint(self) -> None:
@@ -98,6 +108,17 @@ def _check_rows(change: RowChange, row_count: int) -> None:
         raise EntryRefused(
             f"{row_count} rows changed instead of {change.rows}: {change.statement}"
         )
+
+
+def _check_fences(current: int, fences: dict[int, int]) -> None:
+    if current != len(fences):
+        raise OwnerReplaced(
+            f"{len(fences) - current} of {len(fences)} sessions have a newer owner"
+        )
+
+
+def _fences_of(entries: Sequence[Entry]) -> dict[int, int]:
+    return {entry.session_pk: entry.fence for entry in entries}
 
 
 class SqliteStore:
@@ -139,6 +160,15 @@ class SqliteStore:
     ) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
+            fences = _fences_of(entries)
+            # One statement whatever their number, so that it stays prepared.
+            (current,) = connection.execute(
+                "SELECT count(*) FROM json_each(?) AS pair JOIN cards_session"
+                " ON cards_session.id = json_extract(pair.value, '$[0]')"
+                " AND fence = json_extract(pair.value, '$[1]')",
+                [msgspec.json.encode(list(fences.items())).decode()],
+            ).fetchone()
+            _check_fences(current, fences)
             _insert_rows(connection, entries)
             for change in _changes_of(entries):
                 cursor = connection.execute(
@@ -202,6 +232,19 @@ _INSERTS = {
 }
 
 
+def _lock_sessions(cursor: psycopg.Cursor[Any], fences: dict[int, int]) -> None:
+    # Locked until the commit: a worker that takes a session over waits for what its
+    # last owner is writing. In order, so that two writers never wait in a circle.
+    cursor.execute(
+        "SELECT cards_session.id FROM cards_session"
+        " JOIN unnest(%s::bigint[], %s::bigint[]) AS held (id, fence)"
+        " ON held.id = cards_session.id AND held.fence = cards_session.fence"
+        " ORDER BY cards_session.id FOR NO KEY UPDATE OF cards_session",
+        (list(fences), list(fences.values())),
+    )
+    _check_fences(cursor.rowcount, fences)
+
+
 class PostgresStore:
     """COPY in binary form, one transaction a batch."""
 
@@ -219,6 +262,7 @@ class PostgresStore:
         try:
             connection = self._connect()
             with connection.transaction(), connection.cursor() as cursor:
+                _lock_sessions(cursor, _fences_of(entries))
                 with cursor.copy(
                     "COPY cards_event (session_id, seq, data)"
                     " FROM STDIN (FORMAT BINARY)"

@@ -47,6 +47,12 @@ class Tail(Generic[Joined]):
         if self._bytes > self._max_bytes:
             self._trim()
 
+    def skip_to(self, newest_seq: int) -> None:
+        """Go on behind frames that are in the log and not here."""
+        self.newest_seq = newest_seq
+        self._frames.clear()
+        self._bytes = 0
+
     def _trim(self) -> None:
         surplus = self._bytes - self._max_bytes // 2
         count = 0

@@ -22,6 +22,7 @@ class SessionWriter:
 
     Args:
         session_pk: Primary key of the session's row.
+        fence: Of the hold that this process has of the session.
         newest_seq: Seq of the last stored frame; 0 for none.
         on_committed: Called with frames that became durable, in order.
         on_failed: Called once when frames could not be stored.
@@ -37,12 +38,14 @@ class SessionWriter:
         self,
         *,
         session_pk: int,
+        fence: int,
         newest_seq: int,
         committer: Committer,
         on_committed: Committed,
         on_failed: Failed,
     ) -> None:
         self._session_pk = session_pk
+        self.fence = fence
         self._committer = committer
         self._on_committed = on_committed
         self._on_failed = on_failed
@@ -60,7 +63,7 @@ class SessionWriter:
         """
         if self.failure is not None:
             raise self.failure
-        entry = Entry(self._session_pk, self.next_seq, data, changes)
+        entry = Entry(self._session_pk, self.fence, self.next_seq, data, changes)
         self.next_seq += 1
         self._committer.submit(self, entry)
 

@@ -112,9 +112,16 @@ class PromptUserResponse(
 class SessionInterrupt(
     ClientMessage, frozen=True, kw_only=True, tag="session.interrupt"
 ):
-    """Stop the running turn. Spec: EMIT 9; Rulings E9, E10."""
+    """Stop the running turn, or the one that is named.
+
+    A client that names the turn it shows can never hit a later one, however late its
+    frame comes.
+
+    Spec: EMIT 9; Rulings E9, E10.
+    """
 
     trace_id: ClientId | None = None
+    turn_card_id: ClientId | None = None
     clear_queue: bool = False
 
 

@@ -3,6 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import msgspec
@@ -16,6 +20,7 @@ from cards.live.session import LiveSession
 from cards.log.committer import Committer
 from cards.log.store import open_store
 from cards.principals import ANONYMOUS, Principal
+from cards.protocol.kinds import CardKind
 from cards.queries import read_page
 from cards.transport import Batch
 
@@ -101,7 +106,9 @@ class Client:
 
     def __init__(self, hub: Hub, principal: Principal) -> None:
         self.transport = FakeTransport()
-        self.connection = Connection(hub, self.transport, principal)
+        self.connection = Connection(
+            hub, self.transport, principal, admit=lambda message: None
+        )
 
     async def send(self, frame: object) -> None:
         text = frame if isinstance(frame, str) else msgspec.json.encode(frame).decode()
@@ -207,19 +214,50 @@ async def until_idle(thing: Idling) -> None:
 
 
 class House:
-    """Hub, engine and clients; another one is the process after a restart."""
+    """Hub, engine and clients; another one is another worker.
 
-    def __init__(self, *, shows_exceptions: bool = False, queue_limit: int = 8) -> None:
+    Args:
+        lease_s: 0 for a worker that the others take for lost.
+        layer: To ring the other houses.
+    """
+
+    def __init__(
+        self,
+        *,
+        shows_exceptions: bool = False,
+        queue_limit: int = 8,
+        session_limit: int = 0,
+        windows_ms: dict[CardKind, int] | None = None,
+        lease_s: float = 15,
+        layer: object = None,
+        engine: Engine | None = None,
+        committer: Committer | None = None,
+    ) -> None:
         self.engine = PlayedEngine()
-        self.committer = Committer(open_store)
+        self.committer = committer or Committer(open_store)
         self.settings = RuntimeSettings(
-            engine=self.engine, tick_interval_ms=0, shows_exceptions=shows_exceptions
+            engine=engine or self.engine,
+            tick_interval_ms=0,
+            shows_exceptions=shows_exceptions,
+            windows_ms=windows_ms or {},
         )
-        self.hub = Hub(
-            committer=self.committer, settings=self.settings, queue_limit=queue_limit
+        self._lock_dir = TemporaryDirectory()
+        self._make_hub = partial(
+            Hub,
+            committer=self.committer,
+            queue_limit=queue_limit,
+            session_limit=session_limit,
+            lock_dir=Path(self._lock_dir.name),
+            lease_s=lease_s,
+            layer=layer,
         )
+        self.hub = self._make_hub(settings=self.settings)
         self._is_closed = False
         self.clients: list[Client] = []
+
+    def play_with(self, engine: Engine) -> None:
+        """Have another engine answer from now on."""
+        self.hub = self._make_hub(settings=replace(self.settings, engine=engine))
 
     async def connect(
         self, session_id: str | None = "sess_1", principal: Principal = ANONYMOUS
@@ -244,7 +282,9 @@ class House:
         self._is_closed = True
         for client in self.clients:
             client.connection.end()
+        await self.hub.stop(grace_s=0)
         await self.committer.close()
+        self._lock_dir.cleanup()
 
 
 @asynccontextmanager

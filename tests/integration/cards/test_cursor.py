@@ -164,6 +164,7 @@ async def play_all(steps: list[Commit | Drain | Resume | Visit | Pass]) -> None:
             trace_id=f"tr_{session_id}",
             principal=ANONYMOUS,
             now=NOW,
+            session_limit=0,
         )
         live = await house.live(session_id)
         live.tail = Tail(0, Batch, max_bytes=TAIL_BYTES)

@@ -31,7 +31,10 @@ HELLO = AcceptedMessage(
 def accept(session: Session, event_id: str, **changes: Any) -> tuple[TurnRecord, bool]:
     queue_limit = changes.pop("queue_limit", 8)
     turn = replace(new_turn(event_id), **changes)
-    return accept_message(session_pk=session.pk, turn=turn, queue_limit=queue_limit)
+    accepted = accept_message(
+        session_pk=session.pk, turn=turn, queue_limit=queue_limit, me=None
+    )
+    return accepted.turn, accepted.is_new
 
 
 def new_turn(event_id: str) -> NewTurn:
@@ -47,13 +50,14 @@ def new_turn(event_id: str) -> NewTurn:
 
 class TestOpenSession:
     def open(self, principal: str, trace_id: str = "tr_new") -> str:
-        record, _ = open_session(
+        opened = open_session(
             session_id="sess_1",
             trace_id=trace_id,
             principal=Principal(principal),
             now=NOW,
+            session_limit=0,
         )
-        return record.trace_id
+        return opened.record.trace_id
 
     def test_makes_the_row_once(self, transactional_db: None) -> None:
         """Spec: Rulings E1, E2."""
@@ -76,8 +80,9 @@ class TestOpenSession:
                 trace_id="tr_1",
                 principal=Principal("user:1"),
                 now=NOW,
+                session_limit=0,
                 first_turn=new_turn(event_id),
-            )[1]
+            ).turn
 
         first, second = open_with("a"), open_with("b")
 

@@ -11,7 +11,7 @@ from tests.integration.cards.conftest import NOW, make_session
 
 @pytest.fixture
 def log(store: LogStore, session_row: Session) -> Session:
-    store.write([Entry(session_row.pk, seq, b"%03d" % seq) for seq in range(1, 101)])
+    store.write([Entry(session_row.pk, 0, seq, b"%03d" % seq) for seq in range(1, 101)])
     return session_row
 
 

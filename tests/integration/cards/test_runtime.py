@@ -1,7 +1,7 @@
 """Turns from the message to their truthful end, on the real database."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,13 +10,14 @@ import pytest_asyncio
 
 from cards.database import run_in_database
 from cards.engine import Engine, EngineError, Turn
-from cards.live.hub import Hub
-from cards.live.runtime import RuntimeSettings, SessionRuntime
+from cards.live.runtime import SessionRuntime
 from cards.live.session import accepted_message
+from cards.live.session_log import LogIdentity
 from cards.models import Session
 from cards.models import Turn as TurnRow
 from cards.operations import NewTurn, accept_message
 from cards.protocol.client_messages import UserMessage
+from cards.protocol.errors import ErrorInfo
 from cards.queries import SessionRecord, TurnRecord, read_history
 from tests.integration.cards.conftest import NOW
 from tests.integration.cards.house import (
@@ -63,19 +64,43 @@ def queues_of(client: Client) -> list[list[str]]:
     ]
 
 
+class FrameList:
+    """Owns a runtime: keeps its frames, and takes the session back."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+
+    def committed(self, frames: Sequence[bytes]) -> None:
+        self.frames.extend(frames)
+
+    def trouble(self, error: ErrorInfo) -> None:
+        raise AssertionError(error)
+
+    def lost(self, runtime: SessionRuntime) -> None:
+        raise AssertionError("nobody else owns the session")
+
+    async def give_back(self, fence: int) -> list[TurnRecord]:
+        return []
+
+    async def abandon(self, fence: int) -> None:
+        raise AssertionError("nothing stops the runtime")
+
+
 async def runtime_of(
-    house: House, record: SessionRecord, frames: list[bytes]
+    house: House, record: SessionRecord, owner: FrameList
 ) -> SessionRuntime:
     """Return a runtime of a new session that gives its frames to a list."""
     return SessionRuntime(
+        LogIdentity(
+            session_pk=record.pk,
+            session_id=record.session_id,
+            trace_id=record.trace_id,
+        ),
+        owner,
+        fence=0,
+        history=await run_in_database(read_history, record.pk, turns=0),
         settings=house.settings,
         committer=house.committer,
-        session_pk=record.pk,
-        session_id=record.session_id,
-        trace_id=record.trace_id,
-        history=await run_in_database(read_history, record.pk, turns=0),
-        on_committed=frames.extend,
-        on_trouble=lambda error: None,
     )
 
 
@@ -88,10 +113,10 @@ async def accepted(record: SessionRecord, text: str) -> TurnRecord:
         title=text,
         accepted_at=NOW,
     )
-    stored, _ = await run_in_database(
-        accept_message, session_pk=record.pk, turn=turn, queue_limit=8
+    accepted = await run_in_database(
+        accept_message, session_pk=record.pk, turn=turn, queue_limit=8, me=None
     )
-    return stored
+    return accepted.turn
 
 
 class TestTurn:
@@ -234,10 +259,7 @@ class Hasty(Engine):
 
 class TestEngineThatIsNoCoroutine:
     async def test_fails_the_turn(self, house: House) -> None:
-        settings = RuntimeSettings(
-            engine=Hasty(), tick_interval_ms=0, shows_exceptions=False
-        )
-        house.hub = Hub(committer=house.committer, settings=settings, queue_limit=8)
+        house.play_with(Hasty())
         client = await house.connect()
 
         await client.say("hi", "c1")
@@ -282,19 +304,19 @@ class TestInterrupt:
         """Case FR-47: before the turn card, which comes all the same."""
         play = Waiting(house)
         record = await (await house.live()).store()
-        frames: list[bytes] = []
-        runtime = await runtime_of(house, record, frames)
+        owner = FrameList()
+        runtime = await runtime_of(house, record, owner)
         turns = [await accepted(record, text) for text in ["wait", "hi"]]
 
-        runtime.enqueue(turns[0])
-        assert runtime.interrupt()
-        runtime.enqueue(turns[1])
+        runtime.take_up(turns[:1])
+        assert runtime.interrupt(turn_card_id=None, clear_queue=False)
+        runtime.take_up(turns)
         await until_idle(runtime)
 
         assert not play.is_inside.is_set()
         statuses = [
             (frame["envelope"]["card_id"], frame["payload"]["status"])
-            for frame in map(msgspec.json.decode, frames)
+            for frame in map(msgspec.json.decode, owner.frames)
             if frame["type"] == "card.close"
             and frame["envelope"]["card_kind"] == "turn"
         ]

@@ -16,7 +16,7 @@ from tests.integration.cards.conftest import NOW
 
 
 def entries(session: Session, *seqs: int) -> list[Entry]:
-    return [Entry(session.pk, seq, b"frame %d" % seq) for seq in seqs]
+    return [Entry(session.pk, 0, seq, b"frame %d" % seq) for seq in seqs]
 
 
 def stored(session: Session) -> list[tuple[int, bytes]]:
@@ -53,7 +53,7 @@ class TestLogStore:
         """Spec: Ruling E3."""
         data = "实验😀\\u0000".encode() + bytes(range(256))
 
-        store.write([Entry(session_row.pk, 1, data)])
+        store.write([Entry(session_row.pk, 0, 1, data)])
 
         assert stored(session_row) == [(1, data)]
 
@@ -72,7 +72,7 @@ class TestLogStore:
     def test_refuses_events_of_a_session_that_is_gone(
         self, store: LogStore, session_row: Session
     ) -> None:
-        gone = Entry(session_row.pk + 1000, 1, b"x")
+        gone = Entry(session_row.pk + 1000, 0, 1, b"x")
 
         with pytest.raises(EntryRefused):
             store.write([gone])
@@ -83,18 +83,18 @@ class TestLogStore:
         turn = queued_turn(session_row)
         later = datetime(2026, 12, 1, 11, 30, 0, 123000, tzinfo=UTC)
         start = (
-            turn_started(turn_pk=turn.pk, first_seq=1),
+            turn_started(turn_pk=turn.pk, card_id="turn_1", first_seq=1),
             session_active(session_pk=session_row.pk, now=later),
             session_titled(session_pk=session_row.pk, title="A title"),
         )
-        store.write([Entry(session_row.pk, 1, b"x", start)])
+        store.write([Entry(session_row.pk, 0, 1, b"x", start)])
         turn.refresh_from_db()
         session_row.refresh_from_db()
         assert (turn.state, turn.first_seq) == ("running", 1)
         assert session_row.last_activity_at == later
         assert session_row.title == "A title"
 
-        store.write([Entry(session_row.pk, 2, b"y", (turn_ended(turn_pk=turn.pk),))])
+        store.write([Entry(session_row.pk, 0, 2, b"y", (turn_ended(turn_pk=turn.pk),))])
 
         turn.refresh_from_db()
         assert turn.state == "ended"
@@ -106,7 +106,7 @@ class TestLogStore:
         too_early = (turn_ended(turn_pk=turn.pk),)
 
         with pytest.raises(EntryRefused):
-            store.write([Entry(session_row.pk, 1, b"x", too_early)])
+            store.write([Entry(session_row.pk, 0, 1, b"x", too_early)])
 
         assert stored(session_row) == []
 

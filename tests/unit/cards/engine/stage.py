@@ -1,5 +1,6 @@
 """A turn on a real builder and tree, with its log in memory and a still clock."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -121,6 +122,7 @@ class Stage:
         self.committer = Committer(lambda: self.store, patience_s=0)
         self.writer = SessionWriter(
             session_pk=1,
+            fence=1,
             newest_seq=0,
             committer=self.committer,
             on_committed=lambda frames: None,
@@ -155,6 +157,7 @@ class Stage:
             model=self._model,
             shows_exceptions=self._shows_exceptions,
         )
+        self.injections: asyncio.Queue[str] = asyncio.Queue()
         self.turn = Turn(
             self.context,
             session_id="sess_1",
@@ -163,6 +166,7 @@ class Stage:
             turn_no=1,
             input=TurnInput(text="hello", blocks=[], event_id="c1"),
             history=self._history,
+            injections=self.injections,
             topics_shown=self._topics,
         )
         return self

@@ -21,6 +21,7 @@ class Session:
         self.failures: list[Exception] = []
         self.writer = SessionWriter(
             session_pk=pk,
+            fence=1,
             newest_seq=0,
             committer=committer,
             on_committed=self.frames.extend,

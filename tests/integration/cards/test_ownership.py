@@ -1,0 +1,380 @@
+"""Two workers on one database: who runs what, and what becomes of the lost.
+
+Spec: Rulings E8, E9, E10, E14, E23, E26; design.md 4.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from channels.layers import InMemoryChannelLayer
+
+from cards.database import run_in_database
+from cards.engine import Turn
+from cards.models import Injection, Session, Worker
+from cards.models import Turn as TurnRow
+from cards.queries import fold_cards, unfinished_turns
+from tests.integration.cards.conftest import make_session
+from tests.integration.cards.house import PATIENCE_S, Client, House, running_house
+
+#: How the two workers hear of each other: by rings, or by looking alone.
+WAYS = ["rung", "looking"]
+
+
+class Waiting:
+    """A play that says when it is inside, and goes on when it may."""
+
+    def __init__(self, house: House) -> None:
+        self.is_inside = asyncio.Event()
+        self.goes_on = asyncio.Event()
+        self.runs = 0
+        house.engine.plays["wait"] = self
+
+    async def __call__(self, turn: Turn) -> None:
+        self.runs += 1
+        async with turn.message() as message, turn.tool("Bash"):
+            self.is_inside.set()
+            await self.goes_on.wait()
+            await message.text("late")
+
+
+@pytest_asyncio.fixture(params=WAYS)
+async def houses(
+    request: pytest.FixtureRequest, transactional_db: None
+) -> AsyncIterator[tuple[House, House]]:
+    """Two living workers."""
+    layer = InMemoryChannelLayer() if request.param == "rung" else None
+    async with running_house(layer=layer) as first, running_house(layer=layer) as other:
+        first.hub.start()
+        other.hub.start()
+        yield first, other
+
+
+@pytest_asyncio.fixture
+async def lost(transactional_db: None) -> AsyncIterator[tuple[House, House]]:
+    """A worker that the other one takes for lost, although it still breathes."""
+    async with running_house(lease_s=0) as lost, running_house() as heir:
+        yield lost, heir
+
+
+async def in_one_session(houses: tuple[House, House]) -> list[Client]:
+    """Connect a client to each worker, to a session that has a row."""
+    await run_in_database(make_session, "sess_1")
+    return [await house.connect() for house in houses]
+
+
+async def statuses(house: House) -> list[tuple[str, str]]:
+    record = (await house.live()).record
+    assert record is not None
+    fold = await run_in_database(fold_cards, record.pk)
+    return [(card.card_id, card.status) for card in fold.cards()]
+
+
+async def until_at_rest(house: House) -> None:
+    """Wait until no turn runs or waits in this worker, and the session is back."""
+    live = await house.live()
+    async with asyncio.timeout(PATIENCE_S):
+        while live.is_working:
+            # Nobody is told of it; the others get on while a thread answers.
+            await run_in_database(int)
+
+
+async def owner() -> str:
+    return (await run_in_database(Session.objects.get)).owner
+
+
+class TestLostWorker:
+    """Spec: Ruling E14; cases FR-49, FR-55, FR-57."""
+
+    async def test_is_found_out_by_whoever_attaches(
+        self, lost: tuple[House, House]
+    ) -> None:
+        gone, heir = lost
+        play = Waiting(gone)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+
+        after = await heir.connect()
+        await after.transport.until(lambda: after.closes_of("turn_c1"))
+
+        closed = after.closes_of("turn_c1")[0]["payload"]
+        assert closed["status"] == "failed"
+        assert closed["error"]["code"] == "WORKER_LOST"
+        assert closed["error"]["retryable"] is True
+        assert [status for _, status in after.closes()] == ["failed"] * 3
+        assert [error["code"] for error in after.errors()] == ["WORKER_LOST"]
+        await until_at_rest(heir)
+        assert await owner() == ""
+
+    async def test_is_found_out_in_a_round(self, lost: tuple[House, House]) -> None:
+        gone, heir = lost
+        play = Waiting(gone)
+        await (await gone.connect()).say("wait", "c1")
+        await play.is_inside.wait()
+
+        await heir.hub.find_the_lost()
+        await until_at_rest(heir)
+
+        assert {status for _, status in await statuses(heir)} == {"failed"}
+        assert await run_in_database(Worker.objects.count) == 1
+
+    async def test_writes_nothing_once_it_wakes(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """A paused worker that was replaced: what it says is refused, and it stops."""
+        gone, heir = lost
+        play = Waiting(gone)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        after = await heir.connect()
+        await after.until_closed("turn_c1")
+
+        play.goes_on.set()
+        await until_at_rest(gone)
+        await gone.hub.look_around()
+        await before.until_closed("turn_c1")
+
+        assert before.seqs == list(range(1, len(before.seqs) + 1))
+        assert before.closes_of("turn_c1") == after.closes_of("turn_c1")
+        assert len(await statuses(heir)) == 3
+        log = await heir.log()
+        assert not any(b"late" in frame for frame in log)
+
+    async def test_can_run_the_session_again_later(
+        self, lost: tuple[House, House]
+    ) -> None:
+        gone, heir = lost
+        play = Waiting(gone)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        await (await heir.connect()).until_closed("turn_c1")
+        await until_at_rest(heir)
+
+        await before.say("hi", "c2")
+
+        closed = await before.until_closed("turn_c2")
+        assert closed["payload"]["status"] == "ok"
+        assert before.seqs == list(range(1, len(before.seqs) + 1))
+
+    async def test_leaves_its_queue_to_the_heir(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """Spec: Ruling E9; nothing is run twice, nothing is forgotten."""
+        gone, heir = lost
+        play, again = Waiting(gone), Waiting(heir)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        for name in ("c2", "c3"):
+            await before.say("hi", name)
+
+        after = await heir.connect()
+        await after.until_closed("turn_c3")
+
+        turns = [pair for pair in await statuses(heir) if pair[0].startswith("turn")]
+        assert turns == [("turn_c1", "failed"), ("turn_c2", "ok"), ("turn_c3", "ok")]
+        assert (play.runs, again.runs) == (1, 0)
+
+    async def test_is_replaced_by_one_of_many(self, lost: tuple[House, House]) -> None:
+        gone, heir = lost
+        play = Waiting(gone)
+        await (await gone.connect()).say("wait", "c1")
+        await play.is_inside.wait()
+        async with running_house() as third:
+            clients = [await house.connect() for house in (heir, third) for _ in "abc"]
+            for house in (heir, third):
+                await house.hub.find_the_lost()
+                await until_at_rest(house)
+            for house in (heir, third):
+                await house.hub.look_around()
+            for client in clients:
+                await client.until_closed("turn_c1")
+                assert len(client.closes_of("turn_c1")) == 1
+            assert len(await statuses(heir)) == 3
+
+
+class TestLivingOwner:
+    """Spec: Ruling E26; design.md 4."""
+
+    async def test_shows_its_frames_to_clients_of_another_worker(
+        self, houses: tuple[House, House]
+    ) -> None:
+        """Cases HC-55, FR-127."""
+        here, there = await in_one_session(houses)
+
+        await here.say("hi", "c1")
+        await there.until_closed("turn_c1")
+
+        assert there.logged == here.logged
+        assert there.seqs == list(range(1, len(there.seqs) + 1))
+
+    async def test_runs_what_another_worker_accepted(
+        self, houses: tuple[House, House]
+    ) -> None:
+        first, _ = houses
+        play = Waiting(first)
+        here, there = await in_one_session(houses)
+        await here.say("wait", "c1")
+        await play.is_inside.wait()
+
+        await there.say("hi", "c2")
+        play.goes_on.set()
+
+        await there.until_closed("turn_c2")
+        await here.until_closed("turn_c2")
+        assert there.logged == here.logged
+        assert [pair[1] for pair in here.closes() if pair[0] == "turn"] == ["ok", "ok"]
+
+    async def test_is_stopped_from_another_worker(
+        self, houses: tuple[House, House]
+    ) -> None:
+        """Spec: Ruling E10."""
+        first, _ = houses
+        play = Waiting(first)
+        here, there = await in_one_session(houses)
+        await here.say("wait", "c1")
+        await play.is_inside.wait()
+
+        await there.interrupt()
+
+        closed = await there.until_closed("turn_c1")
+        assert closed["payload"]["status"] == "cancelled"
+        assert here.closes_of("turn_c1") == [closed]
+
+    async def test_hears_words_from_another_worker(
+        self, houses: tuple[House, House]
+    ) -> None:
+        """Spec: Ruling E23."""
+        first, _ = houses
+        is_inside = asyncio.Event()
+
+        async def listen(turn: Turn) -> None:
+            is_inside.set()
+            async for words in turn.injections():
+                async with turn.message() as message:
+                    await message.text(f"heard {words}")
+                return
+
+        first.engine.plays["listen"] = listen
+        here, there = await in_one_session(houses)
+        await here.say("listen", "c1")
+        await is_inside.wait()
+        await there.transport.until(lambda: there.logged)
+
+        await there.send({"type": "user.inject", "text": "faster"})
+        await there.until_closed("turn_c1")
+
+        texts = [
+            frame["payload"]["chunk"]
+            for frame in there.logged
+            if frame["type"] == "card.append"
+        ]
+        assert texts == ["faster", "heard faster"]
+        assert await run_in_database(Injection.objects.count) == 0
+
+    async def test_runs_a_message_once_wherever_it_comes(
+        self, houses: tuple[House, House]
+    ) -> None:
+        """Spec: Ruling E8; cases FR-143, FR-145."""
+        first, other = houses
+        play, again = Waiting(first), Waiting(other)
+        await in_one_session(houses)
+        clients = [await house.connect() for house in houses for _ in "ab"]
+
+        await asyncio.gather(*(client.say("wait", "c1") for client in clients))
+        for each in (play, again):
+            each.goes_on.set()
+        for client in clients:
+            await client.until_closed("turn_c1")
+
+        assert play.runs + again.runs == 1
+        assert await run_in_database(TurnRow.objects.count) == 1
+
+
+class TestStop:
+    """Spec: design.md 1; cases FR-177, HC-59."""
+
+    async def test_ends_the_running_turn_truthfully(
+        self, transactional_db: None
+    ) -> None:
+        async with running_house() as house:
+            play = Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+            await play.is_inside.wait()
+
+            await house.hub.stop(grace_s=0)
+
+            assert await client.until_closed("turn_c1")
+            assert client.closes()[-1] == ("turn", "cancelled")
+            assert [error["code"] for error in client.errors()] == ["SERVER_STOPPED"]
+            assert await owner() == ""
+            assert await run_in_database(Worker.objects.count) == 0
+
+    async def test_lets_a_turn_end_that_is_nearly_done(
+        self, transactional_db: None
+    ) -> None:
+        async with running_house() as house:
+            play = Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+            await play.is_inside.wait()
+
+            play.goes_on.set()
+            await house.hub.stop(grace_s=30)
+
+            assert client.closes()[-1] == ("turn", "ok")
+
+    async def test_leaves_what_waits_to_the_next(self, transactional_db: None) -> None:
+        """Spec: Ruling E9: the queue survives a restart."""
+        async with running_house() as house, running_house() as heir:
+            play = Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+            await play.is_inside.wait()
+            await client.say("hi", "c2")
+            await house.hub.stop(grace_s=0)
+            await client.say("hi", "c3")
+            record = (await heir.live()).record
+            assert record is not None
+            waiting = await run_in_database(unfinished_turns, record.pk)
+            assert [turn.event_id for turn in waiting] == ["c2", "c3"]
+
+            await heir.hub.find_the_lost()
+            await until_at_rest(heir)
+
+            turns = [p for p in await statuses(heir) if p[0].startswith("turn")]
+            assert [status for _, status in turns] == ["cancelled", "ok", "ok"]
+
+
+class TestLateWords:
+    async def test_become_a_turn_of_their_own(self, transactional_db: None) -> None:
+        """Words that were accepted and came too late are not lost. Ruling E23."""
+        async with running_house() as house:
+            play = Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+            await play.is_inside.wait()
+            turn = await run_in_database(TurnRow.objects.get)
+            await run_in_database(
+                Injection.objects.create,
+                turn=turn,
+                text="hi again",
+                accepted_at=turn.accepted_at,
+            )
+
+            play.goes_on.set()
+            await client.until_closed("turn_c1")
+            await client.transport.until(lambda: len(client.closes()) == 5)
+
+            started = [
+                frame["payload"]["input"]["text"]
+                for frame in client.logged
+                if frame["type"] == "card.add"
+                and frame["envelope"]["card_kind"] == "turn"
+            ]
+            assert started == ["wait", "hi again"]
