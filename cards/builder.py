@@ -295,6 +295,9 @@ class Builder:
                 raise LocalProtocolError(f"a patch may not blank {name}")
 
     def _envelope(self, card: Card, severity: Severity = Severity.INFO) -> Envelope:
+        timestamp = self._now_text()
+        # A sign of life, for the watchdog. Spec: Ruling E13.
+        card.last_event_ms = self._stamped_ms
         return Envelope(
             event_id=mint_event_id(self._entropy.hex),
             session_id=self._session_id,
@@ -303,7 +306,7 @@ class Builder:
             parent_card_id=card.parent_card_id or UNSET,
             card_kind=card.kind,
             seq=self._writer.next_seq,
-            timestamp=self._now_text(),
+            timestamp=timestamp,
             agent_id=card.agent_id,
             agent_role=card.role,
             agent_run_id=card.agent_run_id or UNSET,

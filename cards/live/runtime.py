@@ -17,14 +17,15 @@ Spec: EMIT 14; Rulings E9 to E14, E23; design.md 3, 4.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from django.db import Error as DatabaseError
 
+from cards.clock import now_ms
 from cards.engine import Engine, HistoryEntry, Turn, TurnInput
-from cards.engine.block import Context, error_of
+from cards.engine.block import Context, close_open_below, error_of
 from cards.live.session_log import LogIdentity, SessionLog
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
@@ -40,6 +41,7 @@ from cards.protocol.kinds import (
     SessionEventKind,
 )
 from cards.protocol.payloads import MessagePayload, QueuedMessage, UpdatedInner
+from cards.protocol.watchdog import look
 from cards.queries import (
     HISTORY_CHARS,
     SessionHistory,
@@ -56,6 +58,9 @@ RECOVERY_RETRY_S = 1.0
 #: Seconds that a stopped engine has for its own cleaning up before its turn is
 #: closed over its head.
 CANCEL_GRACE_S = 1.0
+
+#: Shortest time between two looks for silent cards, in milliseconds.
+MIN_LOOK_MS = 100
 
 #: Earlier turns that an engine is shown.
 HISTORY_TURNS = 50
@@ -74,6 +79,7 @@ class RuntimeSettings:
     tick_interval_ms: int
     shows_exceptions: bool
     windows_ms: Mapping[CardKind, int]
+    now_ms: Callable[[], int] = now_ms
 
 
 class RuntimeOwner(Protocol):
@@ -119,6 +125,12 @@ class _Running:
     is_ending: asyncio.Event = field(default_factory=asyncio.Event)
     injections: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
     taken: set[int] = field(default_factory=set)
+    timer: asyncio.TimerHandle | None = None
+
+    def unwatch(self) -> None:
+        """Look no more for silent cards."""
+        if self.timer is not None:
+            self.timer.cancel()
 
     def is_meant(self, turn_card_id: str | None) -> bool:
         """Tell whether a turn of this id, or any, may still be stopped here."""
@@ -166,6 +178,7 @@ class SessionRuntime:
             history=history,
             committer=committer,
             tick_interval_ms=settings.tick_interval_ms,
+            now_ms=settings.now_ms,
             on_committed=owner.committed,
             on_failed=self._log_failed,
         )
@@ -352,6 +365,7 @@ class SessionRuntime:
             _raise_if_replaced(failure)
             await self._recover(record)
         finally:
+            self._running.unwatch()
             self._running = None
 
     async def _run_turn(self, running: _Running) -> None:
@@ -359,6 +373,7 @@ class SessionRuntime:
         if self._is_queue_shown:
             self._show_queue()
         running.card = card = self._log.open_turn(record)
+        self._watch(running)
         context = Context(
             builder=self._log.builder,
             turn_card=card,
@@ -438,6 +453,37 @@ class SessionRuntime:
                 HistoryEntry("assistant", said[:HISTORY_CHARS], record.turn_no)
             )
 
+    # The watchdog.
+
+    def _watch(self, running: _Running) -> None:
+        """Close what has been silent for too long, and look again when it is due.
+
+        Spec: Ruling E13.
+        """
+        if self._log.writer.failure is not None or running.ending is not None:
+            return
+        now = self._settings.now_ms()
+        windows_ms = self._settings.windows_ms
+        found = look(self._log.tree.cards, windows_ms=windows_ms, now_ms=now)
+        for card in found.silent:
+            self._close_silent(running, card)
+        if found.next_ms is not None and running.ending is None:
+            delay_s = max(found.next_ms - now, MIN_LOOK_MS) / 1000
+            running.timer = asyncio.get_running_loop().call_later(
+                delay_s, self._watch, running
+            )
+
+    def _close_silent(self, running: _Running, card: Card) -> None:
+        error = _orphan(card)
+        last_event_ms = card.last_event_ms
+        close_open_below(self._log.builder, card, CloseStatus.FAILED, error)
+        if card is running.card:
+            running.end(CloseStatus.FAILED, error)
+            return
+        self._log.builder.close(card, CloseStatus.FAILED, error=error)
+        # That we gave it up is no sign of life.
+        card.last_event_ms = last_event_ms
+
     # When the log cannot be written.
 
     def _log_failed(self, failure: Exception) -> None:
@@ -470,6 +516,12 @@ class SessionRuntime:
 def _raise_if_replaced(failure: Exception) -> None:
     if isinstance(failure.__cause__, OwnerReplaced):
         raise _Replaced from failure
+
+
+def _orphan(card: Card) -> ErrorInfo:
+    return make_error(
+        ErrorType.ORPHAN_TIMEOUT, f"nothing was heard of this {card.kind} for too long"
+    )
 
 
 def _worker_lost() -> ErrorInfo:

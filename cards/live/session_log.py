@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cards.builder import Builder
-from cards.clock import Entropy, now_ms
+from cards.clock import Entropy
 from cards.database import run_in_database
 from cards.engine.block import close_open_below
 from cards.log.changes import session_active, turn_ended, turn_started
 from cards.log.committer import Committer
+from cards.log.store import RowChange
 from cards.log.writer import SessionWriter
 from cards.protocol.card_tree import Card, CardTree
 from cards.protocol.envelope import Metrics
@@ -63,6 +64,7 @@ class SessionLog:
         history: SessionHistory,
         committer: Committer,
         tick_interval_ms: int,
+        now_ms: Callable[[], int],
         on_committed: Committed,
         on_failed: Callable[[Exception], None],
     ) -> None:
@@ -70,6 +72,7 @@ class SessionLog:
         self._fence = fence
         self._committer = committer
         self._tick_interval_ms = tick_interval_ms
+        self._now_ms = now_ms
         self._on_committed = on_committed
         self._on_failed = on_failed
         self._entropy = Entropy()
@@ -90,7 +93,7 @@ class SessionLog:
             trace_id=self._identity.trace_id,
             writer=self.writer,
             tree=self.tree,
-            now_ms=now_ms,
+            now_ms=self._now_ms,
             entropy=self._entropy,
             tick_interval_ms=self._tick_interval_ms,
         )
@@ -128,7 +131,7 @@ class SessionLog:
                     card_id=card_id,
                     first_seq=self.writer.next_seq,
                 ),
-                session_active(session_pk=self._identity.session_pk, now=_utc_now()),
+                self._activity(),
             ),
         )
 
@@ -153,7 +156,7 @@ class SessionLog:
             metrics=metrics,
             changes=(
                 turn_ended(turn_pk=record.pk),
-                session_active(session_pk=self._identity.session_pk, now=_utc_now()),
+                self._activity(),
             ),
         )
         if error is not None:
@@ -161,6 +164,10 @@ class SessionLog:
                 SessionEventKind.ERROR, ErrorInner(error=error), severity=Severity.ERROR
             )
         self.tree.forget_turn()
+
+    def _activity(self) -> RowChange:
+        now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
+        return session_active(session_pk=self._identity.session_pk, now=now)
 
     async def restart(self) -> None:
         """Begin anew behind what is really stored, after frames were lost.
@@ -224,7 +231,7 @@ class SessionLog:
                 parent_card_id=view.parent_card_id,
                 agent_id=view.agent_id or MAIN_AGENT,
                 agent_run_id=None,
-                opened_ms=now_ms(),
+                opened_ms=self._now_ms(),
                 is_open=view.status == "open",
             )
             self.tree.adopt(card)
@@ -240,7 +247,3 @@ def user_input(record: TurnRecord) -> UserInput:
         text=record.message["text"],
         content=record.message["content"],
     )
-
-
-def _utc_now() -> datetime:
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)

@@ -57,12 +57,16 @@ class Card(msgspec.Struct, kw_only=True, eq=False):
     agent_run_id: str | None
     opened_ms: int
     is_open: bool = True
+    #: Time of its newest frame, and of those below it once the watchdog has looked;
+    #: the opening's when not given.
+    last_event_ms: int = 0
     #: Streams and role of the kind, looked up once: a card may get thousands of
     #: frames, and hashing an enum costs more than comparing it.
     channels: tuple[Channel, ...] = ()
     role: Role = Role.WORKER
 
     def __post_init__(self) -> None:
+        self.last_event_ms = self.last_event_ms or self.opened_ms
         self.channels = CHANNELS_OF_KIND.get(self.kind, ())
         # Whatever a sub-agent does is done by a worker.
         if self.agent_id == MAIN_AGENT:
@@ -138,6 +142,11 @@ class CardTree:
         agent = self._cards.get(card.agent_id)
         if agent is None or agent.kind is not CardKind.AGENT:
             raise LocalProtocolError(f"no agent {card.agent_id!r} in the running turn")
+
+    @property
+    def cards(self) -> list[Card]:
+        """The cards of the running turn in order of their adding, closed ones too."""
+        return list(self._cards.values())
 
     def find(self, card_id: str) -> Card | None:
         """Return a card of the running turn, open or closed; None if unknown."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from cards.models import Turn as TurnRow
 from cards.operations import NewTurn, accept_message
 from cards.protocol.client_messages import UserMessage
 from cards.protocol.errors import ErrorInfo
+from cards.protocol.kinds import CardKind
 from cards.queries import SessionRecord, TurnRecord, read_history
 from tests.integration.cards.conftest import NOW
 from tests.integration.cards.house import (
@@ -576,3 +578,65 @@ class TestTitle:
             titles.append(row.title)
 
         assert titles == ["hi " + "x" * 76 + "…", "About cards", "About cards"]
+
+
+class TestWatchdog:
+    """Spec: Ruling E13; cases FR-49, FR-55."""
+
+    async def test_closes_a_silent_tool_and_spares_its_turn(
+        self, transactional_db: None
+    ) -> None:
+        async with running_house(windows_ms={CardKind.TOOL: 50}) as house:
+            play = Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+            await client.transport.until(client.closes)
+            play.goes_on.set()
+
+            assert (await client.until_closed("turn_c1"))["payload"]["status"] == "ok"
+            closes = [f for f in client.logged if f["type"] == "card.close"]
+            assert closes[0]["payload"]["error"]["type"] == "orphan_timeout"
+            assert client.closes() == [
+                ("tool", "failed"),
+                ("message", "ok"),
+                ("turn", "ok"),
+            ]
+
+    async def test_ends_a_silent_turn(self, transactional_db: None) -> None:
+        async with running_house(windows_ms={CardKind.TURN: 50}) as house:
+            Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+
+            closed = await client.until_closed("turn_c1")
+            assert closed["payload"]["error"]["type"] == "orphan_timeout"
+            assert {status for _, status in client.closes()} == {"failed"}
+            await client.say("hi", "c2")
+            assert (await client.until_closed("turn_c2"))["payload"]["status"] == "ok"
+
+
+class TestDeafEngine:
+    async def test_is_closed_over_its_head(self, house: House, client: Client) -> None:
+        """An engine that does not stop: its turn does, and what it says is dropped."""
+        is_inside, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def ignore(turn: Turn) -> None:
+            async with turn.message() as message:
+                is_inside.set()
+                while not goes_on.is_set():
+                    with suppress(asyncio.CancelledError):
+                        await goes_on.wait()
+                await message.text("too late")
+
+        house.engine.plays["ignore"] = ignore
+        await client.say("ignore", "c1")
+        await is_inside.wait()
+        await client.interrupt()
+        await client.until_closed("turn_c1")
+        goes_on.set()
+        await client.say("hi", "c2")
+        await client.until_closed("turn_c2")
+
+        assert not any(b"too late" in frame for frame in client.transport.raw)
+        statuses = [status for kind, status in client.closes() if kind == "turn"]
+        assert statuses == ["cancelled", "ok"]
