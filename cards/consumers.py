@@ -94,6 +94,9 @@ class CardConsumer(AsyncConsumer):
 
     async def websocket_connect(self, message: dict[str, Any]) -> None:
         """Accept the client if it may be here, and greet it."""
+        if self._hub.is_stopping:
+            await self.send({"type": "websocket.close", "code": GOING_AWAY})
+            raise StopConsumer
         principal = await principal_of_scope(
             self.scope, allow_anonymous=self._allow_anonymous
         )

@@ -13,9 +13,9 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import OriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
 
-from cards.consumers import CardConsumer  # noqa: E402
+from cards.consumers import GOING_AWAY, CardConsumer  # noqa: E402
 from cards.routing import websocket_routes  # noqa: E402
-from cards.transport import install  # noqa: E402
+from cards.transport.daphne import install, sockets  # noqa: E402
 from config.wiring import hub  # noqa: E402
 
 
@@ -33,7 +33,18 @@ class BrowserOriginValidator(OriginValidator):
         return parsed_origin is None or bool(super().valid_origin(parsed_origin))
 
 
-install(max_message_bytes=settings.CARDWIRE_MAX_FRAME_BYTES)
+async def stop() -> None:
+    """End what runs here with a stored state, and close the sockets behind it."""
+    await hub().stop(grace_s=settings.CARDWIRE_STOP_GRACE_S)
+    await sockets.close_all(GOING_AWAY)
+
+
+install(
+    max_message_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
+    stalled_after_s=settings.CARDWIRE_STALLED_AFTER_S,
+    on_start=hub().start,
+    on_stop=stop,
+)
 
 consumer = CardConsumer.as_asgi(
     hub=hub(),

@@ -186,6 +186,10 @@ class CardwireServer:
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
 
+    def send_signal(self, how: signal.Signals) -> None:
+        """Send a signal and do not wait for what it does."""
+        os.kill(self.pid, how)
+
     def kill(self) -> None:
         """End the server without any warning (kill -9)."""
         self._end(signal.SIGKILL)

@@ -118,6 +118,11 @@ class Hub:
         """Sessions that one principal may own; 0 for any number."""
         return self._services.session_limit
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether this worker begins nothing new any more."""
+        return self._membership.candidate is None
+
     # Its sessions.
 
     async def attach(self, session_id: str | None, principal: Principal) -> LiveSession:

@@ -70,6 +70,36 @@ class ScriptedEngine(Engine):
                 await turn.flush()
                 await asyncio.sleep(0.005)
 
+    async def play_wait(self, turn: Turn, _rest: str) -> None:
+        """Work in a tool until it is stopped."""
+        async with turn.message() as message:
+            await message.text("working")
+        async with turn.tool("Bash") as tool:
+            await tool.heartbeat(stage="running")
+            await turn.flush()
+            await asyncio.Event().wait()
+
+    async def play_many_tools(self, turn: Turn, count: str) -> None:
+        """Work in many tools at once until they are stopped."""
+
+        async def work(number: int) -> None:
+            async with turn.tool(f"Bash{number}"):
+                await asyncio.Event().wait()
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(int(count)):
+                group.create_task(work(number))
+
+    async def play_listen(self, turn: Turn, _rest: str) -> None:
+        """Repeat what is said into the turn, until that is "enough"."""
+        async with turn.message() as message:
+            await message.text("listening")
+        async for words in turn.injections():
+            async with turn.message() as message:
+                await message.text(f"you said {words}")
+            if words == "enough":
+                return
+
     async def play_boom(self, turn: Turn, _rest: str) -> None:
         async with turn.message() as message:
             await message.text("So far so good")

@@ -1,0 +1,310 @@
+"""What daphne's ASGI surface lacks, by a subclass of its protocol.
+
+`install()` puts it in place; config/asgi.py calls it.
+
+Spec: Ruling E22; docs/decisions/0002-daphne-protocol-subclass.md.
+"""
+
+import asyncio
+import fcntl
+import logging
+import struct
+import sys
+import termios
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any
+
+from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer
+from zope.interface import implementer
+
+from cards.transport.asgi import Send, SendTransport
+from cards.transport.framing import Batch
+from cards.transport.stalls import Progress
+
+logger = logging.getLogger(__name__)
+
+#: Bytes of answers that a client may have waiting while it reads nothing.
+MAX_UNREAD_ANSWER_BYTES = 1024 * 1024
+
+#: Messages of one client that may wait for its consumer before the socket is read no
+#: further, and seconds until that is looked at again.
+MAX_WAITING_MESSAGES = 1000
+READ_AGAIN_S = 0.02
+
+#: Seconds that a client has to take a close frame before its connection is cut.
+CLOSE_GRACE_S = 3.0
+
+#: Looks for stalled clients within the time that they have.
+LOOKS_PER_STALL = 4
+
+#: Close code of a client that does not read. Spec: RFC 6455 7.4, IANA registry.
+TRY_AGAIN_LATER = 1013
+
+#: Set while daphne makes the application of a connection; the application's task
+#: inherits it. There is no room for it in the ASGI scope, which daphne builds.
+_daphne_transport: ContextVar["DaphneTransport | None"] = ContextVar(
+    "cardwire_daphne_transport", default=None
+)
+
+
+@implementer(IPushProducer)
+class DaphneTransport:
+    """A transport on daphne's WebSocket protocol.
+
+    Registered with Twisted as a producer, it is told when the socket's buffer is
+    full and when it has drained.
+    """
+
+    def __init__(self, protocol: "CardwireWebSocketProtocol", now: float) -> None:
+        self._protocol = protocol
+        self._callback: Callable[[], None] | None = None
+        self._unread_answer_bytes = 0
+        self.progress = Progress(now)
+        self.is_writable = True
+
+    def on_writable(self, callback: Callable[[], None]) -> None:
+        """See `Transport.on_writable`."""
+        self._callback = callback
+
+    def write(self, batch: Batch) -> None:
+        """See `Transport.write`."""
+        if self._protocol.state != WebSocketProtocol.STATE_OPEN:
+            return
+        size = len(batch.framed)
+        if not self.is_writable:
+            # Only answers to the client's own frames come now; one that asks and
+            # asks and reads nothing must not fill the memory.
+            self._unread_answer_bytes += size
+            if self._unread_answer_bytes > MAX_UNREAD_ANSWER_BYTES:
+                self.close_stalled()
+                return
+        self.progress.written_bytes += size
+        self._protocol.transport.write(batch.framed)
+
+    def close(self, code: int) -> None:
+        """See `Transport.close`; daphne itself refuses most codes below 3000."""
+        if self._protocol.state == WebSocketProtocol.STATE_OPEN:
+            self._protocol.sendCloseFrame(code=code, isReply=False)
+
+    def close_stalled(self) -> None:
+        """Close a client that does not read; it may come back and resume."""
+        logger.info("a client does not read; closing with %d", TRY_AGAIN_LATER)
+        self.close(TRY_AGAIN_LATER)
+        # The close frame is behind what the client does not read.
+        asyncio.get_running_loop().call_later(CLOSE_GRACE_S, self.cut)
+
+    def cut(self) -> None:
+        """Drop the connection, whatever is unsent."""
+        if self._protocol.state != WebSocketProtocol.STATE_CLOSED:
+            self._protocol.transport.abortConnection()
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that the client's machine has not taken."""
+        return _unsent_bytes(self._protocol.transport)
+
+    def pauseProducing(self) -> None:  # noqa: N802
+        """Twisted: the socket's buffer is full."""
+        self.is_writable = False
+
+    def resumeProducing(self) -> None:  # noqa: N802
+        """Twisted: the socket's buffer has drained."""
+        self.is_writable = True
+        self._unread_answer_bytes = 0
+        if self._callback is not None:
+            self._callback()
+
+    def stopProducing(self) -> None:  # noqa: N802
+        """Twisted: the connection is lost."""
+        self.is_writable = False
+
+
+def _unsent_bytes(transport: Any) -> int:
+    # Twisted's own buffer, and the kernel's where it tells.
+    buffered = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
+    try:
+        answer = fcntl.ioctl(transport.getHandle(), termios.TIOCOUTQ, b"\0" * 4)
+    except OSError:
+        return int(buffered)
+    return int(buffered) + int(struct.unpack("i", answer)[0])
+
+
+class Sockets:
+    """The open sockets of the process."""
+
+    def __init__(self) -> None:
+        self.stalled_after_s = 0.0
+        self._open: set[DaphneTransport] = set()
+        self._none_left = asyncio.Event()
+        self._is_looking = False
+
+    def add(self, transport: DaphneTransport) -> None:
+        """Know a socket that was opened."""
+        self._open.add(transport)
+        if self.stalled_after_s and not self._is_looking:
+            self._is_looking = True
+            self._look_later()
+
+    def remove(self, transport: DaphneTransport) -> None:
+        """Forget a socket that is gone."""
+        self._open.discard(transport)
+        if not self._open:
+            self._none_left.set()
+
+    def _look_later(self) -> None:
+        delay_s = self.stalled_after_s / LOOKS_PER_STALL
+        asyncio.get_running_loop().call_later(delay_s, self._look)
+
+    def _look(self) -> None:
+        self.close_stalled(asyncio.get_running_loop().time())
+        self._look_later()
+
+    def close_stalled(self, now: float) -> None:
+        """Close those that have read nothing for too long."""
+        for transport in tuple(self._open):
+            stalled_s = transport.progress.look(transport.unsent_bytes, now)
+            if stalled_s >= self.stalled_after_s:
+                self._open.discard(transport)
+                transport.close_stalled()
+
+    async def close_all(self, code: int) -> None:
+        """Close all sockets behind what was written to them, within a bound."""
+        for transport in tuple(self._open):
+            transport.close(code)
+        self._none_left.clear()
+        if self._open:
+            try:
+                async with asyncio.timeout(CLOSE_GRACE_S):
+                    await self._none_left.wait()
+            except TimeoutError:
+                for transport in tuple(self._open):
+                    transport.cut()
+
+
+sockets = Sockets()
+
+
+class CardwireWebSocketProtocol(WebSocketProtocol):
+    """Daphne's protocol with our frame limit and a transport for the consumer."""
+
+    #: Bytes of one inbound message; set by `install`.
+    max_message_bytes = 0
+
+    #: Whether the socket is read no further for the moment.
+    is_read_paused = False
+
+    def onConnect(self, request: Any) -> Any:  # noqa: N802
+        """Prepare the transport, then let daphne make the application."""
+        # Above the limit autobahn is to close with 1009 instead of dropping the
+        # connection, which no client can tell from a lost network.
+        self.maxMessagePayloadSize = self.max_message_bytes
+        self.maxFramePayloadSize = self.max_message_bytes
+        self.failByDrop = False
+        now = asyncio.get_running_loop().time()
+        self.cardwire_transport = DaphneTransport(self, now)
+        token = _daphne_transport.set(self.cardwire_transport)
+        try:
+            return super().onConnect(request)
+        finally:
+            _daphne_transport.reset(token)
+
+    def onOpen(self) -> None:  # noqa: N802
+        """Start to hear about the socket's buffer."""
+        # The HTTP channel that the upgrade came through is still registered, and
+        # autobahn would swallow the error of a second producer.
+        self.transport.unregisterProducer()
+        self.transport.registerProducer(self.cardwire_transport, True)
+        sockets.add(self.cardwire_transport)
+        super().onOpen()
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N803, N802
+        """Hand a message on, and read no further while too many wait."""
+        super().onMessage(payload, isBinary)
+        is_full = self.application_queue.qsize() >= MAX_WAITING_MESSAGES
+        if is_full and not self.is_read_paused:
+            self.is_read_paused = True
+            self.transport.pauseProducing()
+            self._read_again_later()
+
+    def _read_again_later(self) -> None:
+        asyncio.get_running_loop().call_later(READ_AGAIN_S, self._read_again)
+
+    def _read_again(self) -> None:
+        if self.state == WebSocketProtocol.STATE_CLOSED:
+            return
+        if self.application_queue.qsize() >= MAX_WAITING_MESSAGES // 2:
+            self._read_again_later()
+        else:
+            self.is_read_paused = False
+            self.transport.resumeProducing()
+
+    def onAutoPingTimeout(self) -> None:  # noqa: N802
+        """Drop a client that does not answer, unless the ping is still unsent."""
+        # Behind megabytes that a slow client reads, its pong takes its time; whether
+        # it reads at all is looked at elsewhere.
+        if sockets.stalled_after_s and self.cardwire_transport.unsent_bytes:
+            self.autoPingTimeoutCall = None
+        else:
+            super().onAutoPingTimeout()
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+        """Forget the socket, then let daphne tell the application."""
+        if hasattr(self, "cardwire_transport"):
+            sockets.remove(self.cardwire_transport)
+        super().connectionLost(reason)
+
+
+def open_transport(send: Send) -> DaphneTransport | SendTransport:
+    """Return the transport of the connection whose consumer runs in this task."""
+    return _daphne_transport.get() or SendTransport(send)
+
+
+def install(
+    *,
+    max_message_bytes: int,
+    stalled_after_s: float,
+    on_start: Callable[[], None],
+    on_stop: Callable[[], Awaitable[None]],
+) -> None:
+    """Have daphne make our protocol for every WebSocket of this process.
+
+    Args:
+        max_message_bytes: Largest inbound message; a larger one closes with 1009.
+        stalled_after_s: Seconds after which a client that reads nothing is closed
+            with 1013; 0 for never.
+        on_start: Called once the event loop runs.
+        on_stop: Awaited on SIGTERM and SIGINT while all sockets still work.
+
+    On another server nothing calls the last two.
+
+    Spec: Ruling E22; design.md 3.
+    """
+    CardwireWebSocketProtocol.max_message_bytes = max_message_bytes
+    sockets.stalled_after_s = stalled_after_s
+    WebSocketFactory.protocol = CardwireWebSocketProtocol
+    # Both are loaded by now if daphne is the server, and only then.
+    server = sys.modules.get("daphne.server")
+    reactor = sys.modules.get("twisted.internet.reactor")
+    if server is None or reactor is None:
+        return
+    # At the start itself the asyncio loop is not running yet.
+    reactor.callWhenRunning(reactor.callLater, 0, on_start)
+    kill_applications = server.Server.kill_all_applications
+
+    def stop_first(self: Any) -> Any:
+        # Daphne cancels every application at once, and with them what they would
+        # still say.
+        stopping = Deferred.fromFuture(asyncio.ensure_future(_stop(on_stop)))
+        return stopping.addCallback(lambda _: kill_applications(self))
+
+    server.Server.kill_all_applications = stop_first
+
+
+async def _stop(on_stop: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await on_stop()
+    except Exception:
+        logger.exception("the stop was not orderly; the next worker cleans up")
