@@ -12,10 +12,11 @@ from urllib.parse import parse_qs
 from channels.consumer import AsyncConsumer
 from channels.exceptions import StopConsumer
 
-from cards.authentication import principal_of_scope
+from cards.admission import POLICY_VIOLATION, Admission, Visit
+from cards.authentication import Identity, identity_of_scope, offers_bearer
 from cards.live.connection import Connection
 from cards.live.hub import Hub
-from cards.protocol.client_messages import Ping
+from cards.protocol.client_messages import AnyClientMessage, Ping
 from cards.protocol.codec import decode_client_message
 from cards.protocol.errors import RemoteProtocolError, make_error, refuse
 from cards.protocol.kinds import ErrorType
@@ -34,6 +35,7 @@ MAX_PING_CHARS = 4096
 #: Close codes. Spec: RFC 6455 7.4; Rulings E22, E25.
 GOING_AWAY = 1001
 TOO_LARGE = 1009
+TRY_AGAIN_LATER = 1013
 
 
 class CardConsumer(AsyncConsumer):
@@ -41,6 +43,7 @@ class CardConsumer(AsyncConsumer):
 
     Args:
         hub: Where the sessions are.
+        admission: Who may be here.
         idle_timeout_s: Seconds of silence after which the socket is closed; 0 for
             never.
         max_frame_bytes: Largest text frame.
@@ -55,16 +58,19 @@ class CardConsumer(AsyncConsumer):
         self,
         *,
         hub: Hub,
+        admission: Admission,
         idle_timeout_s: int,
         max_frame_bytes: int,
         allow_anonymous: bool,
     ) -> None:
         self._hub = hub
+        self._admission = admission
         self._idle_timeout_s = idle_timeout_s
         self._max_frame_bytes = max_frame_bytes
         self._allow_anonymous = allow_anonymous
         self._transport: Any = None
         self._connection: Connection | None = None
+        self._visit: Visit | None = None
         self._frames: asyncio.Queue[str | RemoteProtocolError] = asyncio.Queue()
         self._reader: asyncio.Task[None] | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -97,23 +103,39 @@ class CardConsumer(AsyncConsumer):
         if self._hub.is_stopping:
             await self.send({"type": "websocket.close", "code": GOING_AWAY})
             raise StopConsumer
-        principal = await principal_of_scope(
+        identity = await identity_of_scope(
             self.scope, allow_anonymous=self._allow_anonymous
         )
-        if principal is None:
-            await self.send({"type": "websocket.close", "code": 4401})
+        if identity is None:
+            await self.send({"type": "websocket.close", "code": POLICY_VIOLATION})
             raise StopConsumer
-        # On daphne it has begun already; other servers have no moment for it.
+        # On daphne they have begun already; other servers have no moment for it.
         self._hub.start()
+        self._admission.start()
         self._transport = open_transport(self.send)
-        await self.send({"type": "websocket.accept"})
-        self._connection = Connection(
-            self._hub, self._transport, principal, admit=lambda message: None
-        )
+        subprotocol = "bearer" if offers_bearer(self.scope) else None
+        await self.send({"type": "websocket.accept", "subprotocol": subprotocol})
         self._heard()
+        await self._greet(identity)
+
+    async def _greet(self, identity: Identity) -> None:
+        connection = Connection(
+            self._hub, self._transport, identity.principal, admit=self._admit
+        )
+        try:
+            self._visit = self._admission.enter(identity, self._transport.close)
+        except RemoteProtocolError as refusal:
+            connection.tell_error(refusal.error)
+            connection.close(TRY_AGAIN_LATER)
+            return
+        self._connection = connection
         self._watch_silence()
-        await self._connection.open(_session_id_of(self.scope))
-        self._reader = asyncio.create_task(self._handle_frames(self._connection))
+        await connection.open(_session_id_of(self.scope))
+        self._reader = asyncio.create_task(self._handle_frames(connection))
+
+    def _admit(self, message: AnyClientMessage) -> None:
+        if self._visit is not None:
+            self._visit.admit(message)
 
     async def websocket_receive(self, message: dict[str, Any]) -> None:
         """Put a frame behind those that wait; a ping is answered at once."""
@@ -166,6 +188,8 @@ class CardConsumer(AsyncConsumer):
     async def _clean_up(self) -> None:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
+        if self._visit is not None:
+            self._admission.leave(self._visit)
         if self._connection is not None:
             self._connection.end()
         if self._reader is not None:

@@ -3,28 +3,58 @@
 Spec: Ruling E27.
 """
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import ValidationError
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
-from cards.authentication import principal_of_request
+from cards.authentication import has_secret_in_address, identity_of_request
 from cards.principals import Principal
+
+if TYPE_CHECKING:
+    # Importing the views makes Django REST framework load its settings, which name
+    # this module.
+    from rest_framework.views import APIView
 
 
 def principal_of(request: Request) -> Principal | None:
     """Return whom a REST request speaks for; None when it may own nothing."""
-    return principal_of_request(
+    identity = identity_of_request(
         request._request,
         allow_anonymous=settings.CARDWIRE_ALLOW_ANONYMOUS,
     )
+    return identity.principal if identity else None
+
+
+class CardwireAuthentication(SessionAuthentication):
+    """Cookies as Django has them, and a 401 for whoever is to show something.
+
+    Tokens are looked at by `principal_of`: they speak for a principal, not for a
+    user of the admin.
+    """
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return what a client may show."""
+        return "Bearer"
 
 
 class OwnsSessions(BasePermission):
     """Let through whoever may own sessions."""
 
-    message = "sign in first"
+    message = "sign in first, or show a token as Authorization: Bearer"
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        """Tell whether the request speaks for a principal."""
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        """Tell whether the request speaks for a principal.
+
+        Raises:
+            ValidationError: There is a secret in its address.
+        """
+        if has_secret_in_address(request._request.META.get("QUERY_STRING", "")):
+            raise ValidationError(
+                "a token does not belong into an address, which ends up in logs;"
+                " allowed: Authorization: Bearer"
+            )
         return principal_of(request) is not None

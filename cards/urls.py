@@ -1,11 +1,14 @@
 """The HTTP routes of the app."""
 
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from cards import views
 
 urlpatterns = [
     path("", views.PageView.as_view(), name="page"),
+    path("sign-in/", views.SignInView.as_view(), name="sign-in"),
+    path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("v1/sessions", views.SessionList.as_view(), name="sessions"),
     path("v1/sessions/<str:session_id>", views.SessionDetail.as_view(), name="session"),
     path(

@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 
 import msgspec
 from django.conf import settings
+from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.generic import TemplateView
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
@@ -212,16 +214,47 @@ CONTENT_SECURITY_POLICY = (
 )
 
 
-class PageView(TemplateView):
-    """The page, for a browser that gets its own anonymous identity if it has none."""
+class _PageResponse:
+    """Adds the policy to the pages that are served to browsers."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Answer, with the policy."""
+        response = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
+        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+        return response
+
+
+class PageView(_PageResponse, TemplateView):
+    """The page, for a browser that gets its own anonymous identity if it has none.
+
+    Where anonymous use is not allowed, whoever is not signed in is sent there first.
+    """
 
     template_name = "cards/page.html"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Return the page. Spec: Ruling E27."""
+        if not settings.CARDWIRE_ALLOW_ANONYMOUS and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
         if settings.CARDWIRE_ALLOW_ANONYMOUS and request.session.is_empty():
             # A session with something in it gets a cookie, which is who this is.
             request.session["cardwire"] = "anonymous"
-        response = super().get(request, *args, **kwargs)
-        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-        return response
+        return super().get(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Return who is signed in, and where to do that."""
+        user = self.request.user
+        return super().get_context_data(
+            signed_in_name=user.get_username() if user.is_authenticated else "",
+            sign_in_url=reverse("sign-in"),
+            sign_out_url=reverse("sign-out"),
+            anonymous_allowed=settings.CARDWIRE_ALLOW_ANONYMOUS,
+            **kwargs,
+        )
+
+
+class SignInView(_PageResponse, LoginView):
+    """Where a user signs in; what a browser did before as a guest stays the guest's."""
+
+    template_name = "cards/sign_in.html"
+    redirect_authenticated_user = True

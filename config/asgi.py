@@ -16,7 +16,7 @@ from django.conf import settings  # noqa: E402
 from cards.consumers import GOING_AWAY, CardConsumer  # noqa: E402
 from cards.routing import websocket_routes  # noqa: E402
 from cards.transport.daphne import install, sockets  # noqa: E402
-from config.wiring import hub  # noqa: E402
+from config.wiring import admission, hub  # noqa: E402
 
 
 class BrowserOriginValidator(OriginValidator):
@@ -35,6 +35,7 @@ class BrowserOriginValidator(OriginValidator):
 
 async def stop() -> None:
     """End what runs here with a stored state, and close the sockets behind it."""
+    await admission().stop()
     await hub().stop(grace_s=settings.CARDWIRE_STOP_GRACE_S)
     await sockets.close_all(GOING_AWAY)
 
@@ -48,6 +49,7 @@ install(
 
 consumer = CardConsumer.as_asgi(
     hub=hub(),
+    admission=admission(),
     idle_timeout_s=settings.CARDWIRE_IDLE_TIMEOUT_S,
     max_frame_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
     allow_anonymous=settings.CARDWIRE_ALLOW_ANONYMOUS,

@@ -153,6 +153,10 @@ WHITENOISE_AUTOREFRESH = DEBUG
 # The folder is there from the start, so that WhiteNoise does not warn.
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "page"
+LOGOUT_REDIRECT_URL = "page"
+
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = not DEBUG
@@ -166,9 +170,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.SessionAuthentication"
-    ],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cards.permissions.CardwireAuthentication"],
     # Views of cards say themselves who may read them; whatever forgets to is closed.
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -216,6 +218,15 @@ CARDWIRE_STALLED_AFTER_S: float = env.float(
 )
 CARDWIRE_MAX_SESSIONS: int = env.int(
     "CARDWIRE_MAX_SESSIONS", 10_000, validate=validate.Range(min=0)
+)
+CARDWIRE_MAX_CONNECTIONS: int = env.int(
+    "CARDWIRE_MAX_CONNECTIONS", 1000, validate=validate.Range(min=0)
+)
+CARDWIRE_MESSAGES_PER_MINUTE: int = env.int(
+    "CARDWIRE_MESSAGES_PER_MINUTE", 600, validate=validate.Range(min=0)
+)
+CARDWIRE_CREDENTIAL_CHECK_S: float = env.float(
+    "CARDWIRE_CREDENTIAL_CHECK_S", 30.0, validate=validate.Range(min=0)
 )
 CARDWIRE_EVENT_RETENTION_DAYS: float = env.float(
     "CARDWIRE_EVENT_RETENTION_DAYS", 0.0, validate=validate.Range(min=0)

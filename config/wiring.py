@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
+from cards.admission import Admission
 from cards.engine import Engine
 from cards.live.hub import Hub
 from cards.live.runtime import RuntimeSettings
@@ -35,6 +36,16 @@ def load_engine(dotted_path: str) -> Engine:
             f"CARDWIRE_ENGINE={dotted_path!r} is not a subclass of cards.engine.Engine"
         )
     return engine_class()
+
+
+@cache
+def admission() -> Admission:
+    """Return what lets connections into this process, made on first use."""
+    return Admission(
+        max_connections=settings.CARDWIRE_MAX_CONNECTIONS,
+        messages_per_minute=settings.CARDWIRE_MESSAGES_PER_MINUTE,
+        check_interval_s=settings.CARDWIRE_CREDENTIAL_CHECK_S,
+    )
 
 
 @cache

@@ -1,0 +1,175 @@
+"""Who is connected: how many at once, how much they say, and whether they still may.
+
+Spec: Ruling E27; issue "Liveness and ownership" 8, 9; case HC-62.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from django.db import Error as DatabaseError
+
+from cards.authentication import Identity, still_valid
+from cards.database import run_in_database
+from cards.principals import ANONYMOUS, Principal
+from cards.protocol.client_messages import (
+    AnyClientMessage,
+    SessionCreate,
+    UserInject,
+    UserMessage,
+)
+from cards.protocol.errors import RemoteProtocolError, make_error
+from cards.protocol.kinds import ErrorType
+from cards.protocol.rate_limit import RateLimit
+
+logger = logging.getLogger(__name__)
+
+#: Close code of a client that may be here no longer. Spec: RFC 6455 7.4.
+POLICY_VIOLATION = 1008
+
+#: What counts as a message; an answer to us never does. Spec: case HC-62.
+_COUNTED = (UserMessage, UserInject, SessionCreate)
+
+Close = Callable[[int], None]
+
+
+class Visit:
+    """One connection that was let in."""
+
+    def __init__(
+        self, identity: Identity, close: Close, rate: RateLimit | None
+    ) -> None:
+        self.identity = identity
+        self.close = close
+        self._rate = rate
+
+    def admit(self, message: AnyClientMessage) -> None:
+        """Count a message.
+
+        Raises:
+            RemoteProtocolError: Too many came within a minute; this one has no
+                effect.
+        """
+        if self._rate is None or not isinstance(message, _COUNTED):
+            return
+        wait_ms = self._rate.admit(asyncio.get_running_loop().time())
+        if wait_ms:
+            raise RemoteProtocolError(
+                make_error(
+                    ErrorType.RATE_LIMIT,
+                    "too many messages within a minute; this one had no effect",
+                    code="RATE_LIMITED",
+                    retry_after_ms=wait_ms,
+                )
+            )
+
+
+class Admission:
+    """Lets connections in, and sends away those whose right has ended.
+
+    Args:
+        max_connections: Of one principal at once; 0 for any number. Clients without
+            cookie or token share a principal and are not counted.
+        messages_per_minute: Of one principal; 0 for any number. Clients that share
+            one are counted each by itself.
+        check_interval_s: Seconds between two looks at tokens and sign-ins.
+    """
+
+    def __init__(
+        self, *, max_connections: int, messages_per_minute: int, check_interval_s: float
+    ) -> None:
+        self._max_connections = max_connections
+        self._messages_per_minute = messages_per_minute
+        self._check_interval_s = check_interval_s
+        self._visits: set[Visit] = set()
+        self._counts: Counter[Principal] = Counter()
+        self._rates: dict[Principal, RateLimit] = {}
+        self._checks: asyncio.Task[None] | None = None
+
+    def enter(self, identity: Identity, close: Close) -> Visit:
+        """Let a connection in.
+
+        Args:
+            close: Closes its socket with a code.
+
+        Raises:
+            RemoteProtocolError: The principal has as many connections as it may.
+        """
+        principal = identity.principal
+        is_full = self._counts[principal] >= self._max_connections > 0
+        if is_full and principal != ANONYMOUS:
+            raise RemoteProtocolError(
+                make_error(
+                    ErrorType.OVERLOADED,
+                    f"you have {self._max_connections} connections, which is the most",
+                    code="TOO_MANY_CONNECTIONS",
+                    user_message="This is open in too many places; close some.",
+                )
+            )
+        visit = Visit(identity, close, self._rate_of(principal))
+        self._visits.add(visit)
+        self._counts[principal] += 1
+        return visit
+
+    def leave(self, visit: Visit) -> None:
+        """Forget a connection that is gone."""
+        if visit in self._visits:
+            self._visits.discard(visit)
+            self._counts[visit.identity.principal] -= 1
+            self._counts = +self._counts
+
+    def _rate_of(self, principal: Principal) -> RateLimit | None:
+        if not self._messages_per_minute:
+            return None
+        if principal == ANONYMOUS:
+            return RateLimit(self._messages_per_minute)
+        now = asyncio.get_running_loop().time()
+        # Kept for a minute after the last message: who leaves and comes back has
+        # not got a new minute.
+        self._rates = {
+            each: rate
+            for each, rate in self._rates.items()
+            if each in self._counts or not rate.is_idle(now)
+        }
+        return self._rates.setdefault(principal, RateLimit(self._messages_per_minute))
+
+    def start(self) -> None:
+        """Begin to look at tokens and sign-ins; once."""
+        if self._checks is None and self._check_interval_s:
+            self._checks = asyncio.create_task(self._check_again_and_again())
+
+    async def _check_again_and_again(self) -> None:
+        while True:
+            await asyncio.sleep(self._check_interval_s)
+            try:
+                await self.check()
+            except DatabaseError as error:
+                # Nobody is sent away because of it.
+                logger.warning("tokens and sign-ins were not looked at: %s", error)
+
+    async def check(self) -> None:
+        """Send away those whose token or sign-in holds no longer.
+
+        Raises:
+            django.db.Error: The database is away; everybody stays.
+        """
+        visits = tuple(self._visits)
+        identities = {
+            visit.identity
+            for visit in visits
+            if visit.identity.token_pk is not None
+            or visit.identity.session_key is not None
+        }
+        if not identities:
+            return
+        good = await run_in_database(still_valid, identities)
+        for visit in visits:
+            if visit.identity in identities - good:
+                visit.close(POLICY_VIOLATION)
+
+    async def stop(self) -> None:
+        """Look no more."""
+        if self._checks is not None:
+            self._checks.cancel()
+            await asyncio.wait([self._checks])

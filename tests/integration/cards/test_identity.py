@@ -1,0 +1,365 @@
+"""Who somebody is, whose tokens and sign-ins hold, and how much they may.
+
+Spec: Ruling E27; cases FR-123 to FR-131, HC-62.
+"""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.management import CommandError, call_command
+from django.test import Client, RequestFactory
+
+from cards.access_tokens import find_token
+from cards.admission import POLICY_VIOLATION, Admission
+from cards.authentication import (
+    Identity,
+    has_secret_in_address,
+    identity_of_request,
+    identity_of_scope,
+    still_valid,
+)
+from cards.database import run_in_database
+from cards.models import AccessToken
+from cards.principals import ANONYMOUS, browser_principal, user_principal
+from cards.protocol.client_messages import (
+    Ping,
+    PromptUserResponse,
+    SessionInterrupt,
+    UserMessage,
+)
+from cards.protocol.errors import RemoteProtocolError
+from tests.integration.cards.conftest import make_session
+
+
+@pytest.fixture
+def ann(transactional_db: None) -> User:
+    return User.objects.create_user("ann", password="pw")
+
+
+def token_of(user: User) -> str:
+    out = StringIO()
+    call_command("issue_token", user.username, stdout=out)
+    return out.getvalue().strip().rpartition("token=")[2]
+
+
+def signed_in(user: User) -> str:
+    store = SessionStore()
+    store[SESSION_KEY] = str(user.pk)
+    store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    store[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    store.save()
+    assert store.session_key is not None
+    return store.session_key
+
+
+def scope(
+    *headers: tuple[str, str], query: str = "", subprotocols: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    return {
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+        "query_string": query.encode(),
+        "subprotocols": list(subprotocols),
+    }
+
+
+async def who(scope: dict[str, Any], *, allow_anonymous: bool = True) -> str | None:
+    identity = await identity_of_scope(scope, allow_anonymous=allow_anonymous)
+    return identity.principal if identity else None
+
+
+class TestIssueToken:
+    def test_prints_it_once_and_keeps_a_digest(self, ann: User) -> None:
+        out = StringIO()
+        call_command("issue_token", "ann", stdout=out)
+        line = out.getvalue()
+
+        assert line.startswith("issue_token: user=ann token=cwt_")
+        assert line.count("\n") == 1
+        token = line.strip().rpartition("=")[2]
+        row = AccessToken.objects.get()
+        assert token not in row.digest
+        assert find_token(token) == row
+        assert find_token(token + "x") is None
+
+    def test_knows_only_users_who_may_sign_in(self, ann: User) -> None:
+        User.objects.create_user("gone", is_active=False)
+        for name in ("nobody", "gone"):
+            with pytest.raises(CommandError, match=name):
+                call_command("issue_token", name)
+        assert AccessToken.objects.count() == 0
+
+    def test_dry_run_issues_nothing(self, ann: User) -> None:
+        out = StringIO()
+        call_command("issue_token", "ann", "--dry-run", stdout=out)
+
+        assert out.getvalue() == "issue_token: user=ann token=\n"
+        assert AccessToken.objects.count() == 0
+
+
+class TestHandshake:
+    async def test_by_header_or_subprotocol(self, ann: User) -> None:
+        token = await run_in_database(token_of, ann)
+        mine = user_principal(ann.pk)
+
+        assert await who(scope(("authorization", f"Bearer {token}"))) == mine
+        assert await who(scope(subprotocols=("bearer", token))) == mine
+
+    async def test_by_cookie(self, ann: User) -> None:
+        key = await run_in_database(signed_in, ann)
+        cookie = ("cookie", f"sessionid={key}")
+
+        assert await who(scope(cookie), allow_anonymous=False) == f"user:{ann.pk}"
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            scope(("authorization", "Bearer nonsense")),
+            scope(("authorization", "Bearer ")),
+            scope(
+                ("authorization", "Bearer \udcff".encode("latin1", "ignore").decode())
+            ),
+            scope(subprotocols=("bearer", "nonsense")),
+            scope(subprotocols=("bearer",)),
+        ],
+    )
+    async def test_with_a_bad_token_falls_back_to_nothing(
+        self, ann: User, bad: dict[str, Any]
+    ) -> None:
+        key = await run_in_database(signed_in, ann)
+        bad["headers"].append((b"cookie", f"sessionid={key}".encode()))
+
+        assert await who(bad) is None
+
+    @pytest.mark.parametrize("name", ["token", "access_token", "Bearer", "api_key"])
+    async def test_with_a_token_in_the_address_is_refused(
+        self, ann: User, name: str
+    ) -> None:
+        """Case FR-129."""
+        token = await run_in_database(token_of, ann)
+
+        assert await who(scope(query=f"session_id=s&{name}={token}")) is None
+        assert has_secret_in_address(f"{name}=")
+
+    async def test_without_anything_is_anonymous_where_allowed(
+        self, transactional_db: None
+    ) -> None:
+        unknown = scope(("cookie", "sessionid=expired"))
+        for each in (scope(), unknown, scope(("authorization", "Basic eA=="))):
+            assert await who(each) == ANONYMOUS
+            assert await who(each, allow_anonymous=False) is None
+
+    def test_of_two_browsers_are_two_principals(self, ann: User) -> None:
+        request = RequestFactory().get("/")
+        principals = set()
+        for _ in range(2):
+            request.session = SessionStore()
+            request.session["cardwire"] = "anonymous"
+            request.session.save()
+            identity = identity_of_request(request, allow_anonymous=True)
+            assert identity is not None
+            assert identity.principal == browser_principal(
+                str(request.session.session_key)
+            )
+            principals.add(identity.principal)
+        assert len(principals) == 2
+
+
+class TestStillValid:
+    def test_ends_with_token_password_or_user(self, ann: User) -> None:
+        bob = User.objects.create_user("bob", password="pw")
+        token = find_token(token_of(ann))
+        assert token is not None
+        by_token = Identity(principal=user_principal(ann.pk), token_pk=token.pk)
+        by_cookie = Identity(
+            principal=user_principal(bob.pk), session_key=signed_in(bob)
+        )
+        guest = Identity(principal=ANONYMOUS)
+        everybody = {by_token, by_cookie, guest}
+        assert still_valid(everybody) == everybody
+
+        bob.set_password("another")
+        bob.save()
+        assert still_valid(everybody) == {by_token, guest}
+        ann.is_active = False
+        ann.save()
+        assert still_valid(everybody) == {guest}
+
+    def test_ends_with_the_token(self, ann: User) -> None:
+        token = find_token(token_of(ann))
+        assert token is not None
+        identity = Identity(principal=user_principal(ann.pk), token_pk=token.pk)
+        token.delete()
+
+        assert still_valid({identity}) == set()
+
+
+class TestAdmission:
+    def admission(self, **limits: int) -> Admission:
+        return Admission(
+            **{"max_connections": 0, "messages_per_minute": 0} | limits,
+            check_interval_s=0,
+        )
+
+    async def test_sends_away_whose_right_has_ended(self, ann: User) -> None:
+        closed: list[tuple[str, int]] = []
+        row = await run_in_database(find_token, await run_in_database(token_of, ann))
+        assert row is not None
+        admission = self.admission()
+        admission.enter(
+            Identity(principal=user_principal(ann.pk), token_pk=row.pk),
+            lambda code: closed.append(("ann", code)),
+        )
+        admission.enter(
+            Identity(principal=ANONYMOUS), lambda code: closed.append(("guest", code))
+        )
+        await admission.check()
+        assert closed == []
+
+        await run_in_database(row.delete)
+        await admission.check()
+
+        assert closed == [("ann", POLICY_VIOLATION)]
+
+    async def test_counts_the_connections_of_a_principal(self) -> None:
+        admission = self.admission(max_connections=2)
+        ann, bob = (Identity(principal=user_principal(pk)) for pk in (1, 2))
+        first = admission.enter(ann, print)
+        admission.enter(ann, print)
+
+        with pytest.raises(RemoteProtocolError) as refusal:
+            admission.enter(ann, print)
+        assert refusal.value.error.code == "TOO_MANY_CONNECTIONS"
+        admission.enter(bob, print)
+        admission.leave(first)
+        admission.leave(first)
+        admission.enter(ann, print)
+
+    async def test_counts_messages_of_a_principal_on_all_its_connections(self) -> None:
+        admission = self.admission(messages_per_minute=3)
+        ann = Identity(principal=user_principal(1))
+        visits = [admission.enter(ann, print) for _ in "ab"]
+        for visit in (*visits, visits[0]):
+            visit.admit(UserMessage(text="hi"))
+        for visit in visits:
+            admission.leave(visit)
+
+        again = admission.enter(ann, print)
+        with pytest.raises(RemoteProtocolError) as refusal:
+            again.admit(UserMessage(text="hi"))
+        error = refusal.value.error
+        assert (error.type, error.code) == ("rate_limit", "RATE_LIMITED")
+        assert isinstance(error.retry_after_ms, int)
+        assert error.retry_after_ms > 0
+
+    async def test_never_counts_an_answer(self) -> None:
+        """Case HC-62."""
+        admission = self.admission(messages_per_minute=1)
+        visit = admission.enter(Identity(principal=user_principal(1)), print)
+        answer = PromptUserResponse(request_id="req_1", decision="approved")
+        for _ in range(100):
+            for message in (answer, Ping(), SessionInterrupt()):
+                visit.admit(message)
+        visit.admit(UserMessage(text="hi"))
+
+    async def test_is_not_shared_between_anonymous_clients(self) -> None:
+        admission = self.admission(max_connections=1, messages_per_minute=1)
+        for _ in range(5):
+            visit = admission.enter(Identity(principal=ANONYMOUS), print)
+            visit.admit(UserMessage(text="hi"))
+
+
+class TestRest:
+    PATHS = ("", "/snapshot", "/events")
+
+    def test_answers_for_foreign_sessions_as_for_unknown_ones(self, ann: User) -> None:
+        """Case FR-125."""
+        make_session("sess_ann", user_principal(ann.pk))
+        bob = User.objects.create_user("bob")
+        header = {"authorization": f"Bearer {token_of(bob)}"}
+        client = Client()
+        for path in self.PATHS:
+            foreign = client.get(f"/v1/sessions/sess_ann{path}", headers=header)
+            unknown = client.get(f"/v1/sessions/sess_none{path}", headers=header)
+            assert foreign.status_code == unknown.status_code == 404
+            assert foreign.content == unknown.content
+        assert client.get("/v1/sessions", headers=header).json()["results"] == []
+
+    def test_shows_the_own_by_token(self, ann: User) -> None:
+        make_session("sess_ann", user_principal(ann.pk))
+        header = {"authorization": f"Bearer {token_of(ann)}"}
+        for path in self.PATHS:
+            answer = Client().get(f"/v1/sessions/sess_ann{path}", headers=header)
+            assert answer.status_code == 200
+
+    def test_wants_a_sign_in_where_guests_are_not_allowed(
+        self, ann: User, settings: Any
+    ) -> None:
+        settings.CARDWIRE_ALLOW_ANONYMOUS = False
+        for header in ({}, {"authorization": "Bearer nonsense"}):
+            answer = Client().get("/v1/sessions", headers=header)
+            assert answer.status_code == 401
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+    def test_refuses_a_token_in_the_address(self, ann: User) -> None:
+        """Case FR-129."""
+        token = token_of(ann)
+        answer = Client().get(f"/v1/sessions?access_token={token}")
+
+        assert answer.status_code == 400
+        assert token not in answer.content.decode()
+
+
+class TestSignIn:
+    def test_is_where_the_page_leads_without_guests(
+        self, ann: User, settings: Any
+    ) -> None:
+        settings.CARDWIRE_ALLOW_ANONYMOUS = False
+        client = Client()
+        there = client.get("/?session=sess_1")
+        assert there.headers["Location"] == "/sign-in/?next=/%3Fsession%3Dsess_1"
+        form = client.get(there.headers["Location"])
+        assert "default-src 'none'" in form.headers["Content-Security-Policy"]
+
+        wrong = client.post("/sign-in/", {"username": "ann", "password": "no"})
+        assert "do not fit together" in wrong.content.decode()
+        right = client.post(
+            there.headers["Location"],
+            {"username": "ann", "password": "pw", "next": "/?session=sess_1"},
+        )
+        assert right.headers["Location"] == "/?session=sess_1"
+        page = client.get("/").content.decode()
+        assert 'data-signed-in-name="ann"' in page
+        assert client.post("/sign-out/").status_code == 302
+        assert client.get("/").status_code == 302
+
+    def test_leaves_the_guests_sessions_to_the_guest(self, ann: User) -> None:
+        client = Client()
+        client.get("/")
+        guest = browser_principal(client.cookies["sessionid"].value)
+        make_session("sess_guest", guest)
+        assert client.get("/v1/sessions/sess_guest").status_code == 200
+
+        client.post("/sign-in/", {"username": "ann", "password": "pw"})
+
+        assert client.get("/v1/sessions/sess_guest").status_code == 404
+
+
+class TestTokenAdmin:
+    def test_takes_a_token_back(self, ann: User) -> None:
+        token = token_of(ann)
+        root = User.objects.create_superuser("root", password="pw")
+        client = Client()
+        client.force_login(root)
+        shown = client.get("/admin/cards/accesstoken/").content.decode()
+        row = AccessToken.objects.get()
+        assert row.digest[:8] in shown
+        assert row.digest not in shown
+        assert client.get("/admin/cards/accesstoken/add/").status_code == 403
+
+        client.post(f"/admin/cards/accesstoken/{row.pk}/delete/", {"post": "yes"})
+
+        assert find_token(token) is None
