@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from platform import python_version
 
-from benchmarks import latency, resume, streaming
+from benchmarks import latency, liveness, resume, streaming
 from benchmarks.results import Result
 
 BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
@@ -18,6 +18,8 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
     "streaming-many": lambda: [streaming.many_orders(), streaming.many_streams()],
     "latency": lambda: [latency.spread_streams(), latency.streams_in_step()],
     "resume": resume.long_resume,
+    "unread": liveness.unread_stream,
+    "interrupt": liveness.interrupted_tools,
 }
 
 

@@ -110,6 +110,18 @@ def sessions_owned_by(worker_ids: list[str], *, limit: int) -> list[int]:
     return list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
 
 
+def lost_sessions(gone: list[str]) -> list[int]:
+    """Return the sessions of gone workers, and those in a turn that nobody runs."""
+    owned = Session.objects.filter(owner__in=gone)
+    running = Turn.objects.filter(state=Turn.State.RUNNING, session__owner="")
+    return sorted(
+        {
+            *owned.values_list("pk", flat=True),
+            *running.values_list("session_id", flat=True),
+        }
+    )
+
+
 def unowned_with_work(*, limit: int) -> list[int]:
     """Return sessions that nobody owns although turns of theirs are unfinished.
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypedDict
 
-from django.db.models import Max, Min, QuerySet
-from django.db.models.functions import Length
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Greatest, Length
 
-from cards.models import Event, Injection, Session, Turn
+from cards.models import Event, Injection, LogBase, Session, Turn
 from cards.principals import Principal
 from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.json_form import JSONValue
-from cards.protocol.kinds import CardKind
-from cards.protocol.snapshot import CardFold, CardView, decode_stored
+from cards.protocol.kinds import TRACKED_KINDS, CardKind
+from cards.protocol.snapshot import CardFold, CardView, Fields, decode_stored
 
 #: Rows and bytes that one page of the log may hold, whichever comes first; at
 #: least one row.
@@ -145,30 +145,70 @@ def own_sessions(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """Between which seqs a session's log lies.
+
+    Attributes:
+        base_seq: Seq of the last pruned frame; 0 when none was.
+        newest_seq: Of the last frame, kept or pruned; 0 for none.
+    """
+
+    base_seq: int
+    newest_seq: int
+
+
+def log_ends(session_pks: list[int]) -> dict[int, LogEnds]:
+    """Return where the logs of these sessions begin and end, in one query.
+
+    Sessions that do not exist lack.
+    """
+    # A subquery that takes one row off the end of an index: MAX with GROUP BY would
+    # walk all events of each session.
+    events = Event.objects.filter(session_id=OuterRef("pk")).order_by("-seq")
+    rows = (
+        Session.objects.filter(pk__in=session_pks)
+        .annotate(kept_seq=Subquery(events.values("seq")[:1]))
+        .values_list("pk", "log_base__last_seq", "kept_seq")
+    )
+    return {
+        pk: LogEnds(base_seq or 0, max(base_seq or 0, kept_seq or 0))
+        for pk, base_seq, kept_seq in rows
+    }
+
+
+def newest_seqs(session_pks: list[int]) -> dict[int, int]:
+    """Return the last seq of each of these sessions that exists; 0 for none."""
+    return {pk: ends.newest_seq for pk, ends in log_ends(session_pks).items()}
+
+
 def newest_seq(session_pk: int) -> int:
     """Return the seq of the last event of a session; 0 for none."""
-    newest = Event.objects.filter(session_id=session_pk).aggregate(newest=Max("seq"))
-    return newest["newest"] or 0
+    return newest_seqs([session_pk]).get(session_pk, 0)
 
 
 def log_bounds(session_pk: int) -> tuple[int, int] | None:
     """Return the oldest and newest seq of a session's log; None without session.
 
-    The oldest is newest + 1 when no event is kept.
+    The oldest is newest + 1 when no event is kept. Spec: Rulings E2, E5.
     """
-    if not Session.objects.filter(pk=session_pk).exists():
+    ends = log_ends([session_pk]).get(session_pk)
+    if ends is None:
         return None
-    # Two queries: SQLite answers either end from the index, but both by a walk.
-    events = Event.objects.filter(session_id=session_pk)
-    newest = newest_seq(session_pk)
-    oldest = events.aggregate(oldest=Min("seq"))["oldest"]
-    return oldest or newest + 1, newest
+    seqs = kept_events(session_pk).values_list("seq", flat=True)
+    oldest = seqs.order_by("seq").first()
+    return oldest or ends.newest_seq + 1, ends.newest_seq
 
 
-def newest_seqs(session_pks: list[int]) -> dict[int, int]:
-    """Return the last seq of each of these sessions; sessions without events lack."""
-    # One index lookup each: a GROUP BY would walk all their events.
-    return {pk: newest_seq(pk) for pk in session_pks}
+def kept_events(session_pk: int, *, after_seq: int = 0) -> QuerySet[Event]:
+    """Return the events behind a seq, without those that count as pruned.
+
+    Rows at or below the log's base are on their way out. Spec: Ruling E5.
+    """
+    base = LogBase.objects.filter(session_id=session_pk).values("last_seq")
+    # One bound: of two, SQLite may look up the lower one and walk from there.
+    bound = Greatest(after_seq, Coalesce(Subquery(base), 0))
+    return Event.objects.filter(session_id=session_pk, seq__gt=bound)
 
 
 def running_sessions(session_pks: list[int]) -> set[int]:
@@ -188,7 +228,7 @@ def read_page(
     max_rows: int = PAGE_ROWS,
     max_bytes: int = PAGE_BYTES,
 ) -> LogPage:
-    """Return the next events of a session, as the bytes that were stored.
+    """Return the next kept events of a session, as the bytes that were stored.
 
     Args:
         after_seq: The page starts behind this seq; 0 for the beginning.
@@ -196,48 +236,80 @@ def read_page(
         max_rows: Most rows.
         max_bytes: The page ends with the row that reaches this many bytes.
     """
-    rows = Event.objects.filter(session_id=session_pk, seq__gt=after_seq)
+    rows = kept_events(session_pk, after_seq=after_seq)
     if up_to_seq is not None:
         rows = rows.filter(seq__lte=up_to_seq)
-    last_seq = _last_seq_of_page(rows, max_rows=max_rows, max_bytes=max_bytes)
-    if last_seq is None:
+    span = seqs_within(rows, max_rows=max_rows, max_bytes=max_bytes)
+    if span is None:
         return LogPage(after_seq + 1, [])
-    pairs = rows.filter(seq__lte=last_seq).order_by("seq").values_list("seq", "data")
+    events = Event.objects.filter(session_id=session_pk, seq__range=span)
     # Empty when it was pruned in between.
-    page = list(pairs)
+    page = list(events.order_by("seq").values_list("seq", "data"))
     first_seq = page[0][0] if page else after_seq + 1
     return LogPage(first_seq, [bytes(data) for _, data in page])
 
 
-def _last_seq_of_page(
+def seqs_within(
     rows: QuerySet[Event], *, max_rows: int, max_bytes: int
-) -> int | None:
+) -> tuple[int, int] | None:
+    """Return the first seq, and that of the row that reaches either bound.
+
+    Instead of the latter the last one, if none does; None when there are no rows.
+    """
     # Sizes first: a page of huge frames must be cut before it is in memory.
     size = 0
-    last_seq: int | None = None
+    seqs: list[int] = []
     sizes = rows.order_by("seq").values_list("seq", Length("data"))[:max_rows]
     for seq, frame_bytes in sizes:
-        last_seq = seq
+        seqs.append(seq)
         size += frame_bytes
         if size >= max_bytes:
             break
-    return last_seq
+    return (seqs[0], seqs[-1]) if seqs else None
 
 
-def fold_cards(
-    session_pk: int, *, after_seq: int = 0, up_to_seq: int | None = None
-) -> CardFold:
-    """Return the cards that a range of the log amounts to. Spec: EMIT 15.2."""
-    fold = CardFold()
+def fold_cards(session_pk: int, *, after_seq: int = 0) -> CardFold:
+    """Return the cards that the log behind a seq amounts to.
+
+    What was pruned comes out of the log's base, with all its cards even if the seq
+    lies inside it.
+
+    Spec: EMIT 15.2; Ruling E5.
+    """
+    fold, reached, base_seq = CardFold(), after_seq, -1
     while True:
-        page = read_page(session_pk, after_seq=after_seq, up_to_seq=up_to_seq)
-        if not page.frames:
+        ends = log_ends([session_pk]).get(session_pk)
+        if ends is None or ends.base_seq == base_seq:
             return fold
+        base_seq = ends.base_seq
+        if reached < base_seq:
+            fold = fold_base(session_pk)
+            reached = fold.last_seq
+        reached = _fold_on(fold, session_pk, reached, ends.newest_seq)
+        if reached >= ends.newest_seq:
+            return fold
+        # Frames are missing: they were pruned meanwhile, and a new base has them.
+
+
+def _fold_on(fold: CardFold, session_pk: int, reached: int, newest: int) -> int:
+    """Fold what follows, up to the newest or a gap; return the last seq folded."""
+    while reached < newest:
+        page = read_page(session_pk, after_seq=reached, up_to_seq=newest)
+        if not page.frames or page.first_seq > reached + 1:
+            break
         fold.apply_all(page.frames)
-        after_seq = page.last_seq
+        reached = page.last_seq
+    return reached
 
 
-def _all_frames(session_pk: int, after_seq: int = 0) -> Iterator[bytes]:
+def fold_base(session_pk: int) -> CardFold:
+    """Return the cards that the pruned beginning of a log amounts to."""
+    bases = LogBase.objects.filter(session_id=session_pk)
+    data = bases.values_list("cards", flat=True).first()
+    return CardFold() if data is None else CardFold.decode(bytes(data))
+
+
+def _all_frames(session_pk: int, after_seq: int) -> Iterator[bytes]:
     while True:
         page = read_page(session_pk, after_seq=after_seq)
         if not page.frames:
@@ -252,7 +324,7 @@ class SessionHistory:
 
     Attributes:
         newest_seq: 0 for an empty log.
-        card_ids: Of all cards in the log.
+        card_ids: Of all cards that were ever in the log.
         system_topics: Shown already.
         said: Role, text and turn_no of the newest turns, oldest first.
     """
@@ -268,27 +340,37 @@ NO_HISTORY = SessionHistory(newest_seq=0, card_ids=[], system_topics=[], said=[]
 
 
 def read_history(session_pk: int, *, turns: int) -> SessionHistory:
-    """Return what the log says to its next writer.
+    """Return what the log says to its next writer, who owns the session.
 
     Args:
         turns: How many of the newest ended turns `said` goes back.
     """
-    newest = newest_seq(session_pk)
+    ends = log_ends([session_pk]).get(session_pk)
+    if ends is None or not ends.newest_seq:
+        return NO_HISTORY
+    base = fold_base(session_pk) if ends.base_seq else CardFold()
     card_ids: list[str] = []
     topics: list[str] = []
-    if newest:
-        adds = (data for data in _all_frames(session_pk) if data.startswith(_CARD_ADD))
-        for data in adds:
-            frame = decode_stored(data)
-            card_ids.append(frame.envelope.card_id)
-            if frame.envelope.card_kind == CardKind.SYSTEM:
-                topics.append(str(frame.payload.get("topic", "")))
+    for card_id, kind, payload in _added_cards(session_pk, base):
+        card_ids.append(card_id)
+        if kind == CardKind.SYSTEM:
+            topics.append(str(payload.get("topic", "")))
     return SessionHistory(
-        newest_seq=newest,
+        newest_seq=ends.newest_seq,
         card_ids=card_ids,
         system_topics=topics,
-        said=_read_said(session_pk, newest, turns) if newest else [],
+        said=_read_said(session_pk, base, ends.newest_seq, turns),
     )
+
+
+def _added_cards(session_pk: int, base: CardFold) -> Iterator[tuple[str, str, Fields]]:
+    """Return id, kind and payload of all cards that were ever in the log."""
+    for card in base.cards():
+        yield card.card_id, card.card_kind, card.payload
+    for data in _all_frames(session_pk, base.last_seq):
+        if data.startswith(_CARD_ADD):
+            frame = decode_stored(data)
+            yield frame.envelope.card_id, frame.envelope.card_kind, frame.payload
 
 
 _CARD_ADD = b'{"type":"card.add"'
@@ -298,7 +380,9 @@ HISTORY_FRAMES = 20_000
 HISTORY_CHARS = 20_000
 
 
-def _read_said(session_pk: int, newest: int, turns: int) -> list[tuple[str, str, int]]:
+def _read_said(
+    session_pk: int, base: CardFold, newest: int, turns: int
+) -> list[tuple[str, str, int]]:
     rows = Turn.objects.filter(
         session_id=session_pk,
         state=Turn.State.ENDED,
@@ -309,8 +393,10 @@ def _read_said(session_pk: int, newest: int, turns: int) -> list[tuple[str, str,
     )
     if not first_seqs:
         return []
-    fold = fold_cards(session_pk, after_seq=(first_seqs[-1] or 1) - 1)
-    return list(_said(fold.cards()))
+    after_seq = (first_seqs[-1] or 1) - 1
+    fold = base if after_seq < base.last_seq else CardFold()
+    fold.apply_all(_all_frames(session_pk, max(after_seq, base.last_seq)))
+    return list(_said(fold.cards(after_seq=after_seq)))
 
 
 def _said(cards: list[CardView]) -> Iterator[tuple[str, str, int]]:
@@ -349,7 +435,8 @@ def fold_turn(session_pk: int, turn_pk: int) -> list[CardView] | None:
     first_seq = first_seq_of_turn(turn_pk)
     if first_seq is None:
         return None
-    return fold_cards(session_pk, after_seq=first_seq - 1).cards()
+    after_seq = first_seq - 1
+    return fold_cards(session_pk, after_seq=after_seq).cards(after_seq=after_seq)
 
 
 def first_seq_of_turn(turn_pk: int) -> int | None:
@@ -422,3 +509,14 @@ def find_session_by_pk(session_pk: int) -> SessionRecord | None:
     """Return a session by its primary key; None if it is gone."""
     row = Session.objects.filter(pk=session_pk).first()
     return SessionRecord.of(row) if row else None
+
+
+def count_open_cards(session_pk: int, turn_pk: int) -> int:
+    """Return how many cards of a turn, and after it, wait for their close."""
+    cards = fold_turn(session_pk, turn_pk)
+    if cards is None:
+        return 0
+    return sum(
+        card.status == "open" and CardKind(card.card_kind) in TRACKED_KINDS
+        for card in cards
+    )

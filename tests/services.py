@@ -162,6 +162,10 @@ class CardwireServer:
     def start(self) -> None:
         """Migrate and serve; return when it answers."""
         self.manage("migrate", "--verbosity", "0")
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Serve a database that is migrated already; return when it answers."""
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "daphne", "-b", "127.0.0.1"),

@@ -17,6 +17,7 @@ from cards.admin.reads import (
     first_seq_behind,
     fold_range,
     log_edges,
+    pruned_part,
     turns_of,
 )
 from cards.admin.shown_text import shown, shown_size, shown_time
@@ -94,19 +95,21 @@ def cards_page(session_pk: int, query: QueryDict) -> dict[str, Any]:
         query: `turn` is a number or `all`; without it a small session is shown as a
             whole, a large one by its newest turn. `turns_before` pages the turns.
     """
-    oldest, newest = log_edges(session_pk)
+    _, newest = log_edges(session_pk)
+    pruned = pruned_part(session_pk)
     turns = turns_of(
         session_pk,
         before_no=_number(query.get("turns_before", "")),
         limit=PAGE_TURNS + 1,
     )
     wanted = query.get("turn", "")
-    turn = _turn_to_show(session_pk, wanted, newest - oldest, turns)
-    first_seq, last_seq = _range_of(turn, oldest, newest)
-    folded = fold_range(session_pk, first_seq=first_seq, last_seq=last_seq)
+    turn = _turn_to_show(session_pk, wanted, newest, turns)
+    first_seq, last_seq = _range_of(turn, newest)
+    folded = fold_range(session_pk, pruned, first_seq=first_seq, last_seq=last_seq)
     return {
         **_turn_list(session_pk, turns),
         **_folded(session_pk, folded),
+        "pruned": pruned,
         "turn": turn,
         "turn_page_url": turn_url(turn.pk) if turn else None,
         "shows_all": turn is None,
@@ -131,14 +134,14 @@ def _turn_to_show(
     return next((turn for turn in turns if turn.first_seq), None)
 
 
-def _range_of(turn: Turn | None, oldest: int, newest: int) -> tuple[int, int]:
+def _range_of(turn: Turn | None, newest: int) -> tuple[int, int]:
     """Return the first and last seq; an empty range for a turn without frames."""
     if turn is None:
-        return oldest, newest
+        return 1, newest
     if turn.first_seq is None:
         return 1, 0
     behind = first_seq_behind(turn)
-    return max(turn.first_seq, oldest), newest if behind is None else behind - 1
+    return turn.first_seq, newest if behind is None else behind - 1
 
 
 def _turn_list(session_pk: int, turns: list[Turn]) -> dict[str, Any]:

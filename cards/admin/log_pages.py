@@ -12,6 +12,7 @@ from cards.admin.reads import (
     frame_head,
     frame_heads,
     log_edges,
+    pruned_part,
     whole_frame,
 )
 from cards.admin.shown_text import shown, shown_size
@@ -121,7 +122,8 @@ def log_page(session_pk: int, query: QueryDict) -> dict[str, Any]:
     part = read_part(session_pk, place)
     oldest, newest = log_edges(session_pk)
     kept = {"card": place.card} if place.card else {}
-    has_previous, has_next = part.low_seq > oldest, part.high_seq < newest
+    has_previous = part.low_seq > oldest
+    has_next = max(part.high_seq, oldest - 1) < newest
     return {
         "rows": [
             (row, frame_url(session_pk, row.seq), _card_link(session_pk, row))
@@ -132,6 +134,7 @@ def log_page(session_pk: int, query: QueryDict) -> dict[str, Any]:
         "shown_card": shown(place.card, 128),
         "oldest": oldest,
         "newest": newest,
+        "pruned": pruned_part(session_pk),
         "all_url": log_url(session_pk),
         "first_url": log_url(session_pk, **kept) if has_previous else None,
         "previous_url": log_url(session_pk, before=part.low_seq, **kept)

@@ -5,6 +5,7 @@ Sizes and beginnings come from the database, so that bodies stay there.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 from django.db.models import (
@@ -17,9 +18,9 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Length, Substr
 
-from cards.models import Event, Session, Turn
+from cards.models import Event, LogBase, Session, Turn
 from cards.protocol.snapshot import CardFold, CardView, decode_stored
-from cards.queries import read_page
+from cards.queries import fold_base, kept_events, log_bounds, newest_seqs, read_page
 
 #: Bytes of a frame that a list reads: its type, its envelope and some more.
 HEAD_BYTES = 2048
@@ -48,27 +49,21 @@ class SessionStatus:
 
 
 def session_statuses(session_pks: Sequence[int]) -> dict[int, SessionStatus]:
-    """Return where each of these sessions stands, with two queries for all."""
-    # A subquery that takes one row off the end of an index: MAX with GROUP BY would
-    # walk all events of each session.
-    events = Event.objects.filter(session_id=OuterRef("pk")).order_by("-seq")
+    """Return where each of these sessions stands, with three queries for all."""
+    # A subquery that takes one row off the end of an index, as in `log_ends`.
     turns = Turn.objects.filter(session_id=OuterRef("pk")).order_by("-turn_no")
-    rows = (
-        Session.objects.filter(pk__in=session_pks)
-        .annotate(
-            newest_seq=Subquery(events.values("seq")[:1]),
-            newest_turn_no=Subquery(turns.values("turn_no")[:1]),
-        )
-        .values_list("pk", "newest_seq", "newest_turn_no")
+    rows = Session.objects.filter(pk__in=session_pks).annotate(
+        newest_turn_no=Subquery(turns.values("turn_no")[:1])
     )
+    seqs = newest_seqs(list(session_pks))
     states = _unfinished_states(session_pks)
     return {
         pk: SessionStatus(
-            newest_seq=seq or 0,
+            newest_seq=seqs.get(pk, 0),
             newest_turn_no=turn_no or 0,
             state=states.get(pk, "idle"),
         )
-        for pk, seq, turn_no in rows
+        for pk, turn_no in rows.values_list("pk", "newest_turn_no")
     }
 
 
@@ -84,12 +79,36 @@ def _unfinished_states(session_pks: Sequence[int]) -> dict[int, str]:
 
 
 def log_edges(session_pk: int) -> tuple[int, int]:
-    """Return the oldest and newest seq of a session's log; (1, 0) when empty."""
-    seqs = Event.objects.filter(session_id=session_pk).values_list("seq", flat=True)
-    # Two queries, because SQLite walks the whole range for MIN and MAX in one.
-    oldest = seqs.order_by("seq").first()
-    newest = seqs.order_by("-seq").first()
-    return oldest or 1, newest or 0
+    """Return the oldest and newest seq of a session's log; (1, 0) when empty.
+
+    The oldest is newest + 1 when all of it was pruned.
+    """
+    return log_bounds(session_pk) or (1, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedPart:
+    """The beginning of a log that is no longer there.
+
+    Attributes:
+        last_seq: Of its frames; the log goes on behind it. 0 when nothing was pruned.
+        size_bytes: Of the cards that are kept of it.
+        pruned_at: None when nothing was pruned.
+    """
+
+    last_seq: int = 0
+    size_bytes: int = 0
+    pruned_at: datetime | None = None
+
+
+def pruned_part(session_pk: int) -> PrunedPart:
+    """Return what was pruned of a session's log."""
+    rows = LogBase.objects.filter(session_id=session_pk).values_list(
+        "last_seq", Length("cards", output_field=BigIntegerField()), "pruned_at"
+    )
+    for last_seq, size_bytes, pruned_at in rows:
+        return PrunedPart(last_seq=last_seq, size_bytes=size_bytes, pruned_at=pruned_at)
+    return PrunedPart()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +135,16 @@ def frame_heads(
         before_seq: Frames below it, newest first; None to read forwards.
         max_rows: Most frames.
     """
-    rows = Event.objects.filter(session_id=session_pk)
     if before_seq is None:
-        rows = rows.filter(seq__gt=after_seq).order_by("seq")
+        rows = kept_events(session_pk, after_seq=after_seq).order_by("seq")
     else:
-        rows = rows.filter(seq__lt=before_seq).order_by("-seq")
+        rows = kept_events(session_pk).filter(seq__lt=before_seq).order_by("-seq")
     yield from _heads(rows[:max_rows], HEAD_BYTES)
 
 
 def frame_head(session_pk: int, seq: int, head_bytes: int) -> FrameHead | None:
     """Return the first `head_bytes` of a frame; None if there is no such frame."""
-    rows = Event.objects.filter(session_id=session_pk, seq=seq)
+    rows = kept_events(session_pk).filter(seq=seq)
     return next(_heads(rows, head_bytes), None)
 
 
@@ -143,7 +161,7 @@ def _heads(rows: QuerySet[Event], head_bytes: int) -> Iterator[FrameHead]:
 
 def whole_frame(session_pk: int, seq: int) -> bytes | None:
     """Return a frame as it was sent; None if there is no such frame."""
-    rows = Event.objects.filter(session_id=session_pk, seq=seq)
+    rows = kept_events(session_pk).filter(seq=seq)
     stored = rows.values_list("data", flat=True).first()
     return None if stored is None else bytes(stored)
 
@@ -195,23 +213,30 @@ class FoldedRange:
         last_seq: Where folding stopped.
         is_whole: Whether the end of the range was reached.
         unreadable: Seqs of frames that could not be folded.
+        lacks_pruned: Whether cards of the pruned part are missing: they are too many.
     """
 
     cards: list[CardView]
     last_seq: int
     is_whole: bool
     unreadable: list[int]
+    lacks_pruned: bool
 
 
-def fold_range(session_pk: int, *, first_seq: int, last_seq: int) -> FoldedRange:
+def fold_range(
+    session_pk: int, pruned: PrunedPart, *, first_seq: int, last_seq: int
+) -> FoldedRange:
     """Fold frames from `first_seq` to `last_seq`, as far as the bounds allow.
 
-    At least one frame is folded. Spec: EMIT 15.2.
+    At least one frame is folded. What was pruned of the range comes out of the cards
+    that are kept of it. Spec: EMIT 15.2.
     """
-    reach = _seq_within_bounds(session_pk, first_seq, last_seq)
-    fold = CardFold()
+    after_seq = max(first_seq - 1, pruned.last_seq)
+    begins_pruned = first_seq <= pruned.last_seq
+    is_foldable = pruned.size_bytes <= FOLD_BYTES
+    fold = fold_base(session_pk) if begins_pruned and is_foldable else CardFold()
+    reach = _seq_within_bounds(session_pk, after_seq + 1, last_seq)
     unreadable: list[int] = []
-    after_seq = first_seq - 1
     while after_seq < reach:
         page = read_page(session_pk, after_seq=after_seq, up_to_seq=reach)
         if not page.frames:
@@ -221,17 +246,17 @@ def fold_range(session_pk: int, *, first_seq: int, last_seq: int) -> FoldedRange
                 unreadable.append(seq)
         after_seq = page.last_seq
     return FoldedRange(
-        cards=fold.cards(),
-        last_seq=reach,
+        cards=fold.cards(after_seq=first_seq - 1, up_to_seq=last_seq),
+        last_seq=min(reach, last_seq),
         is_whole=reach >= last_seq,
         unreadable=unreadable,
+        lacks_pruned=begins_pruned and not is_foldable,
     )
 
 
 def _seq_within_bounds(session_pk: int, first_seq: int, last_seq: int) -> int:
-    sizes = Event.objects.filter(
-        session_id=session_pk, seq__gte=first_seq, seq__lte=last_seq
-    ).order_by("seq")
+    rows = kept_events(session_pk, after_seq=first_seq - 1)
+    sizes = rows.filter(seq__lte=last_seq).order_by("seq")
     reach = first_seq - 1
     total = 0
     columns = sizes.values_list("seq", Length("data", output_field=BigIntegerField()))

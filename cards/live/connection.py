@@ -228,6 +228,12 @@ class Connection:
         """See `Follower.report_trouble`."""
         self.tell_error(error)
 
+    def greet_anew(self) -> None:
+        """See `Follower.greet_anew`."""
+        if self._live is not None:
+            self._move_cursor(self._live.tail.newest_seq)
+            self._tell_opened(self._live)
+
     def _tell_opened(self, live: LiveSession) -> None:
         self._tell(
             SessionEventKind.OPENED,

@@ -99,6 +99,7 @@ class Hub:
         # same new id each have their own, until one of them makes the row.
         self._sessions: dict[tuple[Principal, str], LiveSession] = {}
         self._stored: dict[int, LiveSession] = {}
+        self._awaited: set[LiveSession] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._looks: set[asyncio.Task[None]] = set()
         self._looking: set[LiveSession] = set()
@@ -138,6 +139,13 @@ class Hub:
         """
         if session_id is None:
             return self._enter(mint_session_id(self.entropy.hex), principal, None, 0)
+        live = await self._attach_named(session_id, principal)
+        if live.record is None:
+            # Its client knows the id from somewhere; others may know it too.
+            self._awaited.add(live)
+        return live
+
+    async def _attach_named(self, session_id: str, principal: Principal) -> LiveSession:
         live = self._sessions.get((principal, session_id))
         if live is not None:
             with live.in_use():
@@ -186,6 +194,7 @@ class Hub:
         if not live.is_idle:
             return
         self._sessions.pop((live.principal, live.session_id), None)
+        self._awaited.discard(live)
         if live.record is not None:
             self._stored.pop(live.record.pk, None)
 
@@ -264,6 +273,9 @@ class Hub:
             found = await run_in_database(read_all_news, list(working))
             for pk, news in found.items():
                 working[pk].note(news)
+        self._awaited = {live for live in self._awaited if live.record is None}
+        for live in tuple(self._awaited):
+            await live.look_for_row()
         written = await run_in_database(
             sessions_at_work,
             self._membership.me.worker_id,

@@ -26,18 +26,24 @@ from django.db import Error as DatabaseError
 from cards.clock import now_ms
 from cards.engine import Engine, HistoryEntry, Turn, TurnInput
 from cards.engine.block import Context, close_open_below, error_of
+from cards.live.errors import (
+    log_unavailable,
+    orphan_timeout,
+    saving_fails,
+    server_stopped,
+    worker_lost,
+)
 from cards.live.session_log import LogIdentity, SessionLog
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
 from cards.log.store import OwnerReplaced
 from cards.log.writer import LogWriteFailed
 from cards.protocol.card_tree import Card
-from cards.protocol.errors import ErrorInfo, make_error
+from cards.protocol.errors import ErrorInfo
 from cards.protocol.kinds import (
     CardKind,
     Channel,
     CloseStatus,
-    ErrorType,
     SessionEventKind,
 )
 from cards.protocol.payloads import MessagePayload, QueuedMessage, UpdatedInner
@@ -264,7 +270,7 @@ class SessionRuntime:
             return
         await asyncio.wait([worker], timeout=grace_s)
         if self._running is not None:
-            self._running.end(CloseStatus.CANCELLED, _server_stopped())
+            self._running.end(CloseStatus.CANCELLED, server_stopped())
         await asyncio.wait([worker])
 
     # What other connections and workers stored.
@@ -358,7 +364,7 @@ class SessionRuntime:
         self._running = _Running(record=record)
         try:
             if record.state == "running":
-                await self._log.close_lost_turn(record, _worker_lost())
+                await self._log.close_lost_turn(record, worker_lost())
             else:
                 await self._run_turn(self._running)
         except (LogWriteFailed, DatabaseError) as failure:
@@ -474,7 +480,7 @@ class SessionRuntime:
             )
 
     def _close_silent(self, running: _Running, card: Card) -> None:
-        error = _orphan(card)
+        error = orphan_timeout(card.kind)
         last_event_ms = card.last_event_ms
         close_open_below(self._log.builder, card, CloseStatus.FAILED, error)
         if card is running.card:
@@ -488,15 +494,7 @@ class SessionRuntime:
 
     def _log_failed(self, failure: Exception) -> None:
         if not isinstance(failure.__cause__, OwnerReplaced):
-            self._owner.trouble(
-                make_error(
-                    ErrorType.OVERLOADED,
-                    "the event log cannot be written; the turn will be closed as"
-                    " failed",
-                    code="LOG_UNAVAILABLE",
-                    user_message="Your conversation cannot be saved right now.",
-                )
-            )
+            self._owner.trouble(saving_fails())
         if self._running is not None:
             self._running.end(CloseStatus.FAILED)
 
@@ -505,7 +503,7 @@ class SessionRuntime:
         while True:
             try:
                 await self._log.restart()
-                await self._log.close_lost_turn(record, _log_unavailable())
+                await self._log.close_lost_turn(record, log_unavailable())
                 return
             except (DatabaseError, LogWriteFailed) as error:
                 _raise_if_replaced(error)
@@ -516,42 +514,6 @@ class SessionRuntime:
 def _raise_if_replaced(failure: Exception) -> None:
     if isinstance(failure.__cause__, OwnerReplaced):
         raise _Replaced from failure
-
-
-def _orphan(card: Card) -> ErrorInfo:
-    return make_error(
-        ErrorType.ORPHAN_TIMEOUT, f"nothing was heard of this {card.kind} for too long"
-    )
-
-
-def _worker_lost() -> ErrorInfo:
-    return make_error(
-        ErrorType.INTERNAL,
-        "the worker that ran this turn is gone",
-        code="WORKER_LOST",
-        user_message="The server was interrupted while it was answering.",
-        retryable=True,
-    )
-
-
-def _server_stopped() -> ErrorInfo:
-    return make_error(
-        ErrorType.INTERNAL,
-        "the server was stopped during this turn",
-        code="SERVER_STOPPED",
-        user_message="The server was restarted while it was answering.",
-        retryable=True,
-    )
-
-
-def _log_unavailable() -> ErrorInfo:
-    return make_error(
-        ErrorType.INTERNAL,
-        "the event log could not be written during this turn",
-        code="LOG_UNAVAILABLE",
-        user_message="This answer was lost because it could not be saved.",
-        retryable=True,
-    )
 
 
 async def _run_engine(engine: Engine, turn: Turn) -> None:

@@ -48,6 +48,7 @@ from cards.queries import (
     SessionNews,
     SessionRecord,
     TurnRecord,
+    find_own_session,
     newest_seq,
     read_history,
     read_news,
@@ -77,6 +78,9 @@ class Follower(Protocol):
 
     def report_trouble(self, error: ErrorInfo) -> None:
         """Tell this client of trouble that cannot be logged."""
+
+    def greet_anew(self) -> None:
+        """Tell this client of another trace: another worker made the session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +192,39 @@ class LiveSession:
             me=self._services.membership.candidate,
         )
         if opened.record.trace_id != self.trace_id:
-            # Another process made the row in between; its trace counts.
-            self.trace_id = opened.record.trace_id
-            self.tail = Tail(await run_in_database(newest_seq, opened.record.pk), Batch)
-        self.record = opened.record
-        self._on_stored(opened.record.pk, self)
+            await self._adopt(opened.record)
+        else:
+            self.record = opened.record
+            self._on_stored(opened.record.pk, self)
         return opened
+
+    async def _adopt(self, record: SessionRecord) -> None:
+        """Take the row that another process made in between; its trace counts."""
+        newest = await run_in_database(newest_seq, record.pk)
+        self.trace_id = record.trace_id
+        self.tail = Tail(newest, Batch)
+        self.record = record
+        self._on_stored(record.pk, self)
+        for follower in tuple(self.followers):
+            follower.greet_anew()
+
+    async def look_for_row(self) -> None:
+        """Find out whether another worker made the session meanwhile.
+
+        Raises:
+            django.db.Error: The database cannot be read.
+
+        Spec: Rulings E1, E26.
+        """
+        with self.in_use():
+            async with self._lock:
+                if self.record is not None:
+                    return
+                record = await run_in_database(
+                    find_own_session, self.session_id, self.principal
+                )
+                if record is not None:
+                    await self._adopt(record)
 
     @property
     def _row(self) -> SessionRecord:

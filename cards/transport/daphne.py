@@ -301,6 +301,17 @@ def install(
         return stopping.addCallback(lambda _: kill_applications(self))
 
     server.Server.kill_all_applications = stop_first
+    log_action = server.Server.log_action
+
+    def log_without_query(
+        self: Any, protocol: str, action: str, details: dict[str, Any]
+    ) -> None:
+        # People put secrets into addresses, and we refuse them; the access log must
+        # not keep them either. Spec: case FR-129.
+        path = str(details.get("path", "")).partition("?")[0]
+        log_action(self, protocol, action, details | {"path": path})
+
+    server.Server.log_action = log_without_query
 
 
 async def _stop(on_stop: Callable[[], Awaitable[None]]) -> None:

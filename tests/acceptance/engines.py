@@ -2,6 +2,8 @@
 
 import asyncio
 
+from django.conf import settings
+
 from cards.engine import Engine, EngineError, PlanStep, Turn
 
 
@@ -158,3 +160,26 @@ class ScriptedEngine(Engine):
             tool.result({"big": 10**20, "nan": float("nan"), "loop": loop, "o": object})
         async with turn.message() as message:
             await message.text("a\ud83d and \0 and 实验😀")
+
+
+class ChaosEngine(Engine):
+    """Streams, and does one thing in the world that must not be done twice.
+
+    Each tool that runs leaves a line in `ledger` in the data directory.
+    """
+
+    async def run(self, turn: Turn) -> None:
+        async with turn.message() as message:
+            for number in range(40):
+                await message.text(f"{number} ")
+                await turn.flush()
+        async with turn.tool("Write") as tool:
+            await tool.heartbeat(stage="writing")
+            await turn.flush()
+            with (settings.CARDWIRE_DATA_DIR / "ledger").open("a") as ledger:
+                ledger.write(turn.input.event_id + "\n")
+            tool.result("written")
+        async with turn.agent("worker") as agent, agent.message() as message:
+            for number in range(40):
+                await message.text(f"{number} ")
+                await turn.flush()

@@ -18,7 +18,8 @@ from cards.admin.addresses import (
     session_url,
     turn_url,
 )
-from cards.models import Event, Session, Turn
+from cards.models import Event, LogBase, Session, Turn
+from cards.protocol.snapshot import CardFold
 
 NOW = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
 
@@ -94,6 +95,16 @@ def store(session: Session, frames: Iterable[bytes], first_seq: int = 1) -> None
     Event.objects.bulk_create(
         Event(session=session, seq=seq, data=data)
         for seq, data in enumerate(frames, first_seq)
+    )
+
+
+def prune(session: Session, *, up_to: int, frames: Iterable[bytes] = ()) -> None:
+    """Give a session's log a base that the frames amount to."""
+    fold = CardFold()
+    fold.apply_all(frames)
+    fold.last_seq = up_to
+    LogBase.objects.create(
+        session=session, last_seq=up_to, cards=fold.encode(), pruned_at=NOW
     )
 
 

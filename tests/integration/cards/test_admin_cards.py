@@ -18,6 +18,7 @@ from tests.integration.cards.admin_pages import (
     make_session,
     make_turn,
     page,
+    prune,
     store,
     turn_frames,
 )
@@ -122,6 +123,43 @@ class TestCardsPage:
         store(session, turn_frames(1, 1, "x" * 1_000_000))
 
         assert len(page(admin_client, cards_url(session.pk))) < 50_000
+
+    @pytest.mark.parametrize("pruned_turns", [1, 2])
+    @pytest.mark.parametrize("shown", ["1", "2", "all", ""])
+    def test_shows_pruned_turns_as_before(
+        self, admin_client: Client, pruned_turns: int, shown: str
+    ) -> None:
+        sessions = [make_session("whole"), make_session("pruned")]
+        frames = turn_frames(1, 1, "old words") + turn_frames(2, 7)
+        cut = 6 * pruned_turns
+        for session in sessions:
+            make_turn(session, 1, first_seq=1)
+            make_turn(session, 2, first_seq=7)
+        store(sessions[0], frames)
+        store(sessions[1], frames[cut:], first_seq=cut + 1)
+        prune(sessions[1], up_to=cut, frames=frames[:cut])
+
+        whole, pruned = (
+            page(admin_client, cards_url(session.pk) + f"?turn={shown}")
+            for session in sessions
+        )
+
+        assert levels_of(pruned) == levels_of(whole)
+        assert ("old words" in pruned) == ("old words" in whole) == (shown != "2")
+        assert f"Frames 1–{cut} were pruned on 2026-12-01" in pruned
+
+    def test_leaves_out_pruned_cards_that_are_too_many_and_says_so(
+        self, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reads, "FOLD_BYTES", 400)
+        session = make_session()
+        prune(session, up_to=6, frames=turn_frames(1, 1))
+        store(session, [frame(7, "card.add", card_id="new", payload={})], first_seq=7)
+
+        html = page(admin_client, cards_url(session.pk))
+
+        assert [title for _, title in levels_of(html)] == ["new"]
+        assert "cards of the pruned frames are left out" in html
 
     def test_pages_the_turns(self, admin_client: Client) -> None:
         session = make_session()

@@ -19,6 +19,7 @@ from tests.integration.cards.admin_pages import (
     link,
     make_session,
     page,
+    prune,
     seqs_of,
     statements,
     store,
@@ -99,13 +100,32 @@ class TestLogPage:
 
     def test_begins_where_old_frames_were_pruned(self, admin_client: Client) -> None:
         session = make_session()
-        store(session, map(chunk, range(41, 61)), first_seq=41)
+        store(session, map(chunk, range(39, 61)), first_seq=39)
+        prune(session, up_to=40)
 
         html = page(admin_client, log_url(session.pk))
 
         assert seqs_of(html) == [*range(41, 61)]
         assert link(html, "prev") is None
         assert "The log has 41–60." in html
+        assert "Frames 1–40 were pruned on 2026-12-01 10:00:00 (UTC)" in html
+        for seq in (39, 40):
+            # Left over by a run that died; as good as gone.
+            assert admin_client.get(frame_url(session.pk, seq)).status_code == 404
+        oldest = page(admin_client, frame_url(session.pk, 41))
+        assert link(oldest, "prev") is None
+
+    def test_says_when_all_frames_were_pruned(self, admin_client: Client) -> None:
+        session = make_session()
+        prune(session, up_to=40)
+
+        for place in ({}, {"seq": 7}, {"before": 41}, {"after": 40}):
+            html = page(admin_client, log_url(session.pk, **place))
+
+            assert seqs_of(html) == []
+            assert link(html, "next") is None
+            assert "All of it was pruned." in html
+            assert "Frames 1–40 were pruned" in html
 
     def test_finds_a_cards_frames_in_a_bounded_range_and_says_so(
         self, admin_client: Client, monkeypatch: pytest.MonkeyPatch

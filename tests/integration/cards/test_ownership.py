@@ -212,6 +212,21 @@ class TestLivingOwner:
         assert there.logged == here.logged
         assert there.seqs == list(range(1, len(there.seqs) + 1))
 
+    async def test_is_found_by_who_waits_for_a_session_of_that_id(
+        self, houses: tuple[House, House]
+    ) -> None:
+        """Both clients name a session that has no row yet. Spec: Rulings E1, E26."""
+        first, other = houses
+        here, there = await first.connect(), await other.connect()
+        assert here.trace_id != there.trace_id
+
+        await here.say("hi", "c1")
+        await there.transport.until(lambda: there.trace_id == here.trace_id)
+        await there.resume(0)
+        await there.until_closed("turn_c1")
+
+        assert there.logged == here.logged
+
     async def test_runs_what_another_worker_accepted(
         self, houses: tuple[House, House]
     ) -> None:

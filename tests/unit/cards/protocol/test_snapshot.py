@@ -347,6 +347,123 @@ class TestCardFold:
         assert [card.channels for card in cards] == [{"text": "Hello"}, {}]
 
 
+def at(seq: int, event: Event, **changes: object) -> bytes:
+    """Return a frame with another seq, and another card or run if wanted."""
+    frame = json.loads(encode_event(event))
+    frame["envelope"] |= {"seq": seq, **changes}
+    return json.dumps(frame).encode()
+
+
+class TestCardsOfARange:
+    @pytest.mark.parametrize(
+        ("after_seq", "up_to_seq", "expected"),
+        [
+            (0, None, ["a", "b", "c"]),
+            (1, None, ["b", "c"]),
+            (1, 2, ["b"]),
+            (0, 0, []),
+            (3, None, []),
+        ],
+    )
+    def test_are_those_added_in_it(
+        self, after_seq: int, up_to_seq: int | None, expected: list[str]
+    ) -> None:
+        folded = CardFold()
+        folded.apply_all(
+            at(seq, added(CardKind.TOOL), card_id=card_id)
+            for seq, card_id in enumerate("abc", 1)
+        )
+
+        cards = folded.cards(after_seq=after_seq, up_to_seq=up_to_seq)
+
+        assert [card.card_id for card in cards] == expected
+
+
+CARD_IDS = st.sampled_from(["a", "b", "c"])
+
+#: Any frame of a card, whether it was added or not.
+FRAMES: st.SearchStrategy[tuple[Event, str]] = st.tuples(
+    st.one_of(
+        st.sampled_from([added(kind) for kind in CardKind]),
+        st.builds(
+            append,
+            st.text('aé\U0001f9ea"', min_size=1),
+            channel=st.sampled_from(Channel),
+            index=st.none() | st.integers(-1, 2),
+        ),
+        st.just(CardSet(envelope=STEP, payload=StepPayload(attempts=2))),
+        st.sampled_from(
+            [
+                CardClose(
+                    envelope=TOOL,
+                    metrics=METRICS,
+                    payload=ClosePayload(
+                        status=CloseStatus.FAILED,
+                        error=ERROR,
+                        inner=ToolPayload(output={"of": [1, 0.1, 1e300, None]}),
+                    ),
+                ),
+                *CARDLESS,
+            ]
+        ),
+    ),
+    CARD_IDS,
+)
+
+
+class TestEncodedFold:
+    """A fold that was put away goes on as if it had not been. Spec: Ruling E5."""
+
+    @given(st.lists(FRAMES, max_size=20), st.integers(0, 20), st.booleans())
+    def test_goes_on_like_the_whole(
+        self, events: list[tuple[Event, str]], cut: int, was_looked_at: bool
+    ) -> None:
+        frames = [
+            at(seq, event, card_id=card_id, agent_run_id=f"run_{seq}")
+            for seq, (event, card_id) in enumerate(events, 1)
+        ]
+        whole = CardFold()
+        whole.apply_all(frames)
+        first = CardFold()
+        first.apply_all(frames[:cut])
+        if was_looked_at:
+            first.cards()
+
+        second = CardFold.decode(first.encode())
+        assert second.last_seq == first.last_seq
+        second.apply_all(frames[cut:])
+
+        assert second.cards() == whole.cards()
+        assert second.cards(after_seq=cut) == whole.cards(after_seq=cut)
+        assert second.last_seq == whole.last_seq
+        for card_id in "abc":
+            assert second.agent_run_id(card_id) == whole.agent_run_id(card_id)
+
+    def test_leaves_the_fold_as_it_was(self) -> None:
+        folded = fold(added(CardKind.MESSAGE), append("Hel"), append("lo"))
+        folded.encode()
+
+        folded.apply_all([encode_event(append(" World!"))])
+
+        assert folded.cards()[0].channels == {"text": "Hello World!"}
+
+    def test_takes_an_index_that_is_a_boolean(self) -> None:
+        """What a later version may log never breaks the pruning."""
+        frame = json.loads(encode_event(append("x")))
+        frame["payload"]["index"] = True
+        folded = fold(added(CardKind.MESSAGE))
+        folded.apply_all([json.dumps(frame).encode()])
+
+        (card,) = CardFold.decode(folded.encode()).cards()
+
+        assert card.channels == {"text": "x"}
+
+    @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"last_seq":1}'])
+    def test_is_not_read_from_anything_else(self, data: bytes) -> None:
+        with pytest.raises(msgspec.DecodeError):
+            CardFold.decode(data)
+
+
 class TestAgentRunId:
     def test_is_the_one_of_the_cards_frames(self) -> None:
         """Spec: EMIT 3.2."""
