@@ -411,16 +411,19 @@ def _said(cards: list[CardView]) -> Iterator[tuple[str, str, int]]:
             words = card.payload.get("input")
             if isinstance(words, dict):
                 yield "user", str(words.get("text", ""))[:HISTORY_CHARS], turn_no
-        elif _is_reply(card):
+        elif _is_said_by(card, "assistant"):
             replies.append(card.channels.get("text", ""))
+        elif _is_said_by(card, "user"):
+            # Into the running turn, whose reply is one. Spec: Ruling E23.
+            yield "user", card.channels.get("text", "")[:HISTORY_CHARS], turn_no
     yield from _reply(replies, turn_no)
 
 
-def _is_reply(card: CardView) -> bool:
+def _is_said_by(card: CardView, role: str) -> bool:
     return (
         card.card_kind == CardKind.MESSAGE
         and card.agent_id == MAIN_AGENT
-        and card.payload.get("role") == "assistant"
+        and card.payload.get("role") == role
     )
 
 

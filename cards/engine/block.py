@@ -54,11 +54,18 @@ class Context:
         #: The pieces of each message of the assistant in this turn, for the history
         #: of the next ones.
         self.said: list[list[str]] = []
+        #: The same of messages in the user's name.
+        self.heard: list[list[str]] = []
 
     @property
     def said_text(self) -> str:
         """What the assistant said so far, its messages divided by blank lines."""
         return "\n\n".join(filter(None, map("".join, self.said)))
+
+    @property
+    def heard_texts(self) -> list[str]:
+        """What was said in the user's name within the turn, in order."""
+        return ["".join(pieces) for pieces in self.heard]
 
     def may_emit(self) -> bool:
         """Tell whether the turn still runs; what comes later is counted as dropped.

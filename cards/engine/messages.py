@@ -33,15 +33,17 @@ class Message(Block):
         )
         self._role = one_of("role", role, MessageRole)
         self._model = model or context.model
-        self._is_assistant = role == "assistant" and agent_id == MAIN_AGENT
+        self._is_main = agent_id == MAIN_AGENT
         self._called_tools = False
         self._said: list[str] = []
         #: Why the message ends; None: `tool_use` after tool input, else `end_turn`.
         self.stop_reason: str | None = None
 
     def _opening(self) -> Payload:
-        if self._is_assistant:
-            self.context.said.append(self._said)
+        if self._is_main:
+            is_user = self._role == "user"
+            said = self.context.heard if is_user else self.context.said
+            said.append(self._said)
         return MessagePayload(role=self._role, model=text_or_unset(self._model))
 
     async def text(self, chunk: str) -> None:

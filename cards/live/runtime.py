@@ -121,6 +121,7 @@ class _Running:
         ending: How the turn ends whatever its engine says; None leaves it to the
             engine.
         injections: Words for the engine, in the log already.
+        heard: What is said in the user's name within the turn, for the history.
         taken: Keys of the injections that were taken.
     """
 
@@ -130,6 +131,7 @@ class _Running:
     ending: tuple[CloseStatus, ErrorInfo | None] | None = None
     is_ending: asyncio.Event = field(default_factory=asyncio.Event)
     injections: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
+    heard: list[list[str]] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     timer: asyncio.TimerHandle | None = None
 
@@ -316,6 +318,7 @@ class SessionRuntime:
         builder.append(card, Channel.TEXT, injection.text)
         builder.close(card, CloseStatus.OK)
         running.injections.put_nowait(injection.text)
+        running.heard.append([injection.text])
 
     # The work.
 
@@ -387,6 +390,7 @@ class SessionRuntime:
             model=self._settings.engine.model,
             shows_exceptions=self._settings.shows_exceptions,
         )
+        running.heard = context.heard
         turn = Turn(
             context,
             session_id=self._identity.session_id,
@@ -407,7 +411,7 @@ class SessionRuntime:
         status, error = running.ending or self._outcome(running.task)
         self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
         await self._log.writer.flush()
-        self._remember(record, context.said_text)
+        self._remember(record, context)
 
     async def _run_engine(self, running: _Running, turn: Turn) -> None:
         """Run the engine until it ends, or until its turn has to end without it."""
@@ -451,10 +455,13 @@ class SessionRuntime:
         )
         self._is_queue_shown = bool(waiting)
 
-    def _remember(self, record: TurnRecord, said: str) -> None:
-        words = record.message["text"][:HISTORY_CHARS]
-        self._history.append(HistoryEntry("user", words, record.turn_no))
-        if said:
+    def _remember(self, record: TurnRecord, context: Context) -> None:
+        """Add the turn to the history, as it would be read back from the log."""
+        for words in (record.message["text"], *context.heard_texts):
+            self._history.append(
+                HistoryEntry("user", words[:HISTORY_CHARS], record.turn_no)
+            )
+        if said := context.said_text:
             self._history.append(
                 HistoryEntry("assistant", said[:HISTORY_CHARS], record.turn_no)
             )

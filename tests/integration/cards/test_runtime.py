@@ -525,6 +525,7 @@ class TestHistory:
 
         assert [tuple(entry) for entry in histories[0]] == [
             ("user", "speak", 1),
+            ("user", "quote", 1),
             ("assistant", "one\n\ntwo\ufffd", 1),
             ("user", "fail", 2),
             ("user", "hi😀", 3),
@@ -640,3 +641,47 @@ class TestDeafEngine:
         assert not any(b"too late" in frame for frame in client.transport.raw)
         statuses = [status for kind, status in client.closes() if kind == "turn"]
         assert statuses == ["cancelled", "ok"]
+
+
+class TestInjectedWords:
+    async def test_belong_to_the_history(self, house: House, client: Client) -> None:
+        """In memory, and read back from the log by the next process. Ruling E28."""
+        heard: list[list[tuple[str, str, int]]] = []
+
+        async def listen(turn: Turn) -> None:
+            async with turn.message() as message:
+                await message.text("go on")
+                await turn.flush()
+                async for words in turn.injections():
+                    await message.text(f", {words}")
+                    return
+
+        async def recall(turn: Turn) -> None:
+            heard.append([(e.role, e.text, e.turn_no) for e in turn.history])
+
+        house.engine.plays |= {"listen": listen, "recall": recall}
+        await client.say("listen", "c1")
+        await client.transport.until(lambda: len(client.logged) == 3)
+        await client.send({"type": "user.inject", "text": "faster"})
+        await client.until_closed("turn_c1")
+        await client.say("recall", "c2")
+        await client.until_closed("turn_c2")
+        async with running_house() as other:
+            other.engine.plays["recall"] = recall
+            later = await other.connect()
+            await until_idle_working(house)
+            await later.say("recall", "c3")
+            await later.until_closed("turn_c3")
+
+        assert heard[0] == [
+            ("user", "listen", 1),
+            ("user", "faster", 1),
+            ("assistant", "go on, faster", 1),
+        ]
+        assert heard[1][:3] == heard[0]
+
+
+async def until_idle_working(house: House) -> None:
+    live = await house.live()
+    while live.is_working:
+        await run_in_database(int)
