@@ -69,7 +69,6 @@ class Plan(Block):
         self._rationale = rationale
         self.plan_id = plan_id or "pln_" + context.builder.random_hex(12)
         self._step_cards: dict[str, Card] = {}
-        self._begun: set[Card] = set()
 
     def _opening(self) -> Payload:
         return PlanPayload(
@@ -86,7 +85,7 @@ class Plan(Block):
     def _entered(self) -> None:
         builder = self.context.builder
         for step in self._steps:
-            self._step_cards[step.id] = builder.add(
+            card = builder.add(
                 CardKind.STEP,
                 StepPayload(
                     step_id=clean_text(step.id),
@@ -101,6 +100,8 @@ class Plan(Block):
                 agent_id=self._agent_id,
                 agent_run_id=self._agent_run_id,
             )
+            card.is_queued = True
+            self._step_cards[step.id] = card
 
     def step(self, step_id: str) -> "Step":
         """Return the block of a step, to be entered when its work begins.
@@ -112,7 +113,7 @@ class Plan(Block):
         if card is None:
             allowed = ", ".join(self._step_cards)
             raise ValueError(f"the plan has no step {step_id!r}; allowed: {allowed}")
-        return Step(self.context, card, self._begun)
+        return Step(self.context, card)
 
     async def __aexit__(
         self,
@@ -123,7 +124,7 @@ class Plan(Block):
         if exception is None and self.context.builder.writer.failure is None:
             # A step that nobody began was left out, not interrupted.
             for card in self._step_cards.values():
-                if card.is_open and card not in self._begun:
+                if card.is_open and card.is_queued:
                     self.context.builder.close(card, CloseStatus.SKIPPED)
         await super().__aexit__(exception_type, exception, traceback)
 
@@ -136,7 +137,7 @@ class Step(Block):
 
     kind: ClassVar[CardKind] = CardKind.STEP
 
-    def __init__(self, context: Context, card: Card, begun: set[Card]) -> None:
+    def __init__(self, context: Context, card: Card) -> None:
         super().__init__(
             context,
             parent=None,
@@ -144,7 +145,6 @@ class Step(Block):
             agent_run_id=card.agent_run_id,
         )
         self._step_card = card
-        self._begun = begun
         self._attempts: int | None = None
         self._output: Payload | None = None
         self._end: tuple[CloseStatus, ErrorInfo | None] = (CloseStatus.OK, None)
@@ -153,7 +153,8 @@ class Step(Block):
         return StepPayload()
 
     def _open_card(self) -> Card:
-        self._begun.add(self._step_card)
+        self._step_card.is_queued = False
+        self._step_card.last_event_ms = self.context.builder.now_ms()
         return self._step_card
 
     async def running(self, attempts: int = 1) -> None:

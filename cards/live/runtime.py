@@ -488,14 +488,11 @@ class SessionRuntime:
 
     def _close_silent(self, running: _Running, card: Card) -> None:
         error = orphan_timeout(card.kind)
-        last_event_ms = card.last_event_ms
-        close_open_below(self._log.builder, card, CloseStatus.FAILED, error)
         if card is running.card:
+            close_open_below(self._log.builder, card, CloseStatus.FAILED, error)
             running.end(CloseStatus.FAILED, error)
-            return
-        self._log.builder.close(card, CloseStatus.FAILED, error=error)
-        # That we gave it up is no sign of life.
-        card.last_event_ms = last_event_ms
+        else:
+            self._log.builder.close(card, CloseStatus.FAILED, error=error)
 
     # When the log cannot be written.
 

@@ -60,6 +60,8 @@ class Card(msgspec.Struct, kw_only=True, eq=False):
     #: Time of its newest frame, and of those below it once the watchdog has looked;
     #: the opening's when not given.
     last_event_ms: int = 0
+    #: A step that has not begun yet. Spec: Ruling E19.
+    is_queued: bool = False
     #: Streams and role of the kind, looked up once: a card may get thousands of
     #: frames, and hashing an enum costs more than comparing it.
     channels: tuple[Channel, ...] = ()

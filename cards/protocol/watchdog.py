@@ -6,7 +6,7 @@
 | has a prompt waiting at it or below it | it cannot expire |
 | loses its last waiting prompt | it starts a fresh window |
 | is open and its window has passed | it is to be closed, once |
-| was closed by the watchdog | those above it are not refreshed: it is no sign of life |
+| is a step that has not begun | it cannot expire: nobody works on it yet |
 
 A frame only notes its time at its own card; a look hands the times on to the parents.
 So a frame costs nothing, and a look walks the cards of the turn once.
@@ -69,29 +69,30 @@ def look(
     Spec: Ruling E13.
     """
     by_id = {card.card_id: card for card in cards}
-    paused = set(waiting_at)
+    waiting = frozenset(waiting_at)
     silent: list[Card] = []
     # A card that is opened from now on has its whole window before it.
     due = [now_ms + window_ms for window_ms in windows_ms.values() if window_ms]
     for card in reversed(cards):
-        is_paused = card.card_id in paused
-        if is_paused:
+        # A prompt that waits is a sign of life at every look.
+        if card.card_id in waiting:
             card.last_event_ms = now_ms
+        due_ms = _due_ms(card, windows_ms)
+        if due_ms is not None and due_ms <= now_ms:
+            silent.append(card)
+            # Its close is an event like any other.
+            card.last_event_ms = now_ms
+        elif due_ms is not None:
+            due.append(due_ms)
         parent = by_id.get(card.parent_card_id or "")
         if parent is not None:
             parent.last_event_ms = max(parent.last_event_ms, card.last_event_ms)
-            if is_paused:
-                paused.add(parent.card_id)
-        due_ms = None if is_paused else _due_ms(card, windows_ms)
-        if due_ms is not None and due_ms <= now_ms:
-            silent.append(card)
-        elif due_ms is not None:
-            due.append(due_ms)
     return Look(silent, min(due, default=None))
 
 
 def _due_ms(card: Card, windows_ms: Mapping[CardKind, int]) -> int | None:
     window_ms = windows_ms.get(card.kind, 0)
-    if not card.is_open or not window_ms or card.kind not in TRACKED_KINDS:
+    is_at_work = card.is_open and not card.is_queued
+    if not is_at_work or not window_ms or card.kind not in TRACKED_KINDS:
         return None
     return card.last_event_ms + window_ms

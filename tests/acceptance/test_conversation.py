@@ -222,7 +222,7 @@ class TestOddValues:
 
 class TestFailure:
     def test_closes_children_before_parents(self, scripted: CardwireServer) -> None:
-        """Spec: Ruling E11."""
+        """Spec: Ruling E11; case HC-58."""
         with CardClient(scripted.socket_url) as client:
             client.say("boom")
             frames = client.until(lambda frame: inner_kind(frame) == "error")

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from cards.database import run_in_database
-from cards.engine import Engine, EngineError, Turn
+from cards.engine import Engine, EngineError, PlanStep, Turn
 from cards.live.runtime import SessionRuntime
 from cards.live.session import accepted_message
 from cards.live.session_log import LogIdentity
@@ -602,6 +602,63 @@ class TestWatchdog:
                 ("message", "ok"),
                 ("turn", "ok"),
             ]
+
+    async def test_spares_what_has_a_longer_window(
+        self, transactional_db: None
+    ) -> None:
+        """A sub-agent outlives the tool that it was started in."""
+        async with running_house(windows_ms={CardKind.TOOL: 50}) as house:
+            goes_on = asyncio.Event()
+
+            async def work(turn: Turn) -> None:
+                async with (
+                    turn.tool("Agent"),
+                    turn.agent("helper"),
+                    turn.message() as message,
+                ):
+                    await goes_on.wait()
+                    await message.text("done after all")
+
+            house.engine.plays["work"] = work
+            client = await house.connect()
+            await client.say("work", "c1")
+            await client.transport.until(client.closes)
+            goes_on.set()
+            await client.until_closed("turn_c1")
+
+            assert client.closes() == [
+                ("tool", "failed"),
+                ("message", "ok"),
+                ("agent", "ok"),
+                ("turn", "ok"),
+            ]
+
+    async def test_spares_steps_that_have_not_begun(
+        self, transactional_db: None
+    ) -> None:
+        """Spec: Ruling E19: all steps are shown when the plan is."""
+        windows_ms = {CardKind.STEP: 60, CardKind.TOOL: 30}
+        async with running_house(windows_ms=windows_ms) as house:
+            goes_on = asyncio.Event()
+
+            async def plan(turn: Turn) -> None:
+                steps = [PlanStep("s1", "first"), PlanStep("s2", "second")]
+                async with turn.plan(goal="goal", steps=steps) as plan:
+                    async with turn.tool("Bash"):
+                        await goes_on.wait()
+                    for name in ("s1", "s2"):
+                        async with plan.step(name):
+                            pass
+
+            house.engine.plays["plan"] = plan
+            client = await house.connect()
+            await client.say("plan", "c1")
+            await client.transport.until(client.closes)
+            goes_on.set()
+            await client.until_closed("turn_c1")
+
+            steps = [status for kind, status in client.closes() if kind == "step"]
+            assert steps == ["ok", "ok"]
 
     async def test_ends_a_silent_turn(self, transactional_db: None) -> None:
         async with running_house(windows_ms={CardKind.TURN: 50}) as house:

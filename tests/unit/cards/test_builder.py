@@ -2,12 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from cards.builder import Builder
 from cards.log.store import RowChange
 from cards.log.writer import LogWriteFailed
 from cards.protocol.card_tree import Card
@@ -367,6 +368,54 @@ class TestClose:
         with pytest.raises(LocalProtocolError, match="never closed"):
             stage.builder.close(todo, CloseStatus.OK)
         assert stage.writer.next_seq == 3
+
+
+NOTE = TickPayload(kind=TickKind.NOTE, inner=NoteInner(text="still here"))
+
+
+class TestSignsOfLife:
+    """What the watchdog gets to know of a card. Spec: Ruling E13."""
+
+    @pytest.mark.parametrize(
+        "emit",
+        [
+            lambda builder, card: builder.set(card, MessagePayload(model="x")),
+            lambda builder, card: builder.append(card, Channel.TEXT, "x"),
+            lambda builder, card: builder.tick(card, NOTE),
+            lambda builder, card: builder.close(card, CloseStatus.OK),
+        ],
+        ids=["set", "append", "tick", "close"],
+    )
+    async def test_are_its_frames(
+        self, stage: Stage, emit: Callable[[Builder, Card], None]
+    ) -> None:
+        message = add(stage, CardKind.MESSAGE, "m")
+        assert message.last_event_ms == stage.clock.now_ms
+        stage.clock.advance(5000)
+
+        emit(stage.builder, message)
+
+        assert message.last_event_ms == stage.clock.now_ms
+        assert message.opened_ms == stage.clock.now_ms - 5000
+
+    async def test_are_told_to_the_card_alone(self, stage: Stage) -> None:
+        """A frame costs no walk: the watchdog hands the time on when it looks."""
+        message = add(stage, CardKind.MESSAGE, "m")
+        stage.clock.advance(5000)
+
+        stage.builder.append(message, Channel.TEXT, "x")
+
+        assert stage.turn_card.last_event_ms == stage.clock.now_ms - 5000
+
+    async def test_end_with_its_close(self, stage: Stage) -> None:
+        """What is dropped was no frame. Spec: Ruling E12."""
+        message = add(stage, CardKind.MESSAGE, "m")
+        stage.builder.close(message, CloseStatus.OK)
+        stage.clock.advance(5000)
+
+        stage.builder.append(message, Channel.TEXT, "too late")
+
+        assert message.last_event_ms == stage.clock.now_ms - 5000
 
 
 class TestSessionEvent:

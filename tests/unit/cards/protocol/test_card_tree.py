@@ -47,6 +47,62 @@ def ids(cards: list[Card]) -> list[str]:
     return [card.card_id for card in cards]
 
 
+class TestCard:
+    """Spec: Ruling E13."""
+
+    def test_was_last_heard_when_it_opened(self) -> None:
+        card = Card(
+            card_id="turn_1",
+            kind=CardKind.TURN,
+            parent_card_id=None,
+            agent_id="main",
+            agent_run_id=None,
+            opened_ms=7,
+        )
+
+        assert card.last_event_ms == 7
+
+    def test_may_have_been_heard_later(self) -> None:
+        card = Card(
+            card_id="turn_1",
+            kind=CardKind.TURN,
+            parent_card_id=None,
+            agent_id="main",
+            agent_run_id=None,
+            opened_ms=7,
+            last_event_ms=9,
+        )
+
+        assert card.last_event_ms == 9
+
+
+class TestCards:
+    def test_are_all_of_the_turn_in_order_of_their_adding(self) -> None:
+        """Closed ones too, which hand refreshes on. Spec: Ruling E13."""
+        message = make_card("msg_1", CardKind.MESSAGE, "turn_1")
+        tree = grow(
+            message,
+            make_card("a", CardKind.TOOL, "msg_1"),
+            make_card("b", CardKind.TODO, "turn_1"),
+        )
+        tree.close(message)
+
+        assert ids(tree.cards) == ["turn_1", "msg_1", "a", "b"]
+
+    def test_are_not_the_tree_itself(self) -> None:
+        tree = grow()
+
+        tree.cards.clear()
+
+        assert ids(tree.cards) == ["turn_1"]
+
+    def test_are_none_after_the_turn(self) -> None:
+        tree = grow()
+        tree.forget_turn()
+
+        assert tree.cards == []
+
+
 class TestIsFree:
     def test_is_true_of_an_id_that_no_card_had(self) -> None:
         assert CardTree().is_free("turn_1")

@@ -1,13 +1,11 @@
 """Deadlines of silent cards.
 
-Spec: Ruling E13; cases HC-43, HC-44, HC-46, FR-51.
+Spec: Ruling E13; cases HC-43, HC-44, HC-46, FR-51, FR-55.
 """
 
-from dataclasses import dataclass, field
-
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from cards.protocol.card_tree import Card
 from cards.protocol.kinds import TRACKED_KINDS, CardKind
@@ -86,30 +84,57 @@ class TestSignsOfLife:
     def test_refresh_all_above_through_closed_cards(self) -> None:
         """Case HC-43."""
         cards = chain()
-        for minute in range(1, 16):
-            cards[-1].last_event_ms = minute * MINUTE
-            assert silent(cards, minute * MINUTE) == []
+        for now_ms in range(0, 15 * MINUTE + 1, 90_000):
+            cards[-1].last_event_ms = now_ms
+            assert silent(cards, now_ms) == []
 
+        assert silent(cards, 17 * MINUTE - 1) == []
         assert silent(cards, 17 * MINUTE) == ["tool"]
 
+    @pytest.mark.parametrize("kind", sorted(set(CardKind) - TRACKED_KINDS))
+    def test_may_come_from_a_card_that_never_expires(self, kind: CardKind) -> None:
+        cards = [*chain(), card("leaf", "tool", kind)]
+        cards[-1].last_event_ms = 10 * MINUTE
+
+        assert silent(cards, 12 * MINUTE - 1) == []
+        assert silent(cards, 12 * MINUTE) == ["tool"]
+
     def test_close_children_before_parents(self) -> None:
-        assert silent(chain(), 60 * MINUTE) == ["tool", "agent", "turn"]
+        """Each close refreshes those above: one after the other, once. FR-55."""
+        cards = chain()
+        given_up = []
+        for minute in (2, 12, 22, 32, 1000):
+            found = look(
+                cards, windows_ms=DEFAULT_WINDOWS_MS, now_ms=minute * MINUTE
+            ).silent
+            given_up += [each.card_id for each in found]
+            for each in found:
+                each.is_open = False
+
+        assert given_up == ["tool", "agent", "turn"]
+
+    def test_close_siblings_the_later_first(self) -> None:
+        cards = [*chain(), card("other", "agent")]
+
+        assert silent(cards, 2 * MINUTE) == ["other", "tool"]
+
+    def test_are_not_missed_in_a_step_that_has_not_begun(self) -> None:
+        """Spec: Ruling E19."""
+        step = card("step", "turn", CardKind.STEP)
+        step.is_queued = True
+        cards = [chain()[0], step]
+        assert silent(cards, 9 * MINUTE) == []
+
+        step.is_queued, step.last_event_ms = False, 9 * MINUTE
+
+        assert silent(cards, 14 * MINUTE - 1) == []
+        assert silent(cards, 14 * MINUTE) == ["step"]
 
     def test_do_not_refresh_what_is_below(self) -> None:
         cards = chain()
         cards[0].last_event_ms = 9 * MINUTE
 
-        assert silent(cards, 10 * MINUTE) == ["tool", "agent"]
-
-    def test_do_not_include_being_given_up(self) -> None:
-        """A turn is not kept alive by its cards' being closed as orphans."""
-        cards = chain()
-        for each in look(
-            cards, windows_ms=DEFAULT_WINDOWS_MS, now_ms=2 * MINUTE
-        ).silent:
-            each.is_open = False
-
-        assert silent(cards, 10 * MINUTE) == ["agent", "turn"]
+        assert silent(cards, 10 * MINUTE) == ["tool"]
 
 
 class TestWaitingPrompts:
@@ -130,14 +155,34 @@ class TestWaitingPrompts:
 
         assert silent(cards, settled + 2 * MINUTE - 1) == []
         assert silent(cards, settled + 2 * MINUTE) == ["tool"]
-        assert silent(cards, settled + 10 * MINUTE - 1) == ["tool"]
-        assert silent(cards, settled + 10 * MINUTE) == ["tool", "agent", "turn"]
+
+    def test_leave_a_full_fresh_window_to_every_card(self) -> None:
+        """Case HC-44: the tool is done, and the others had theirs from the answer."""
+        cards = chain()
+        settled = 120 * MINUTE
+        assert silent(cards, settled, "tool") == []
+        cards[-1].is_open = False
+
+        assert silent(cards, settled + 10 * MINUTE - 1) == []
+        assert silent(cards, settled + 10 * MINUTE) == ["agent"]
 
     def test_count_each_by_itself(self) -> None:
         cards = [*chain(), card("other", "agent")]
         assert silent(cards, 60 * MINUTE, "tool", "other") == []
 
         assert silent(cards, 120 * MINUTE, "other") == ["tool"]
+
+    def test_count_each_at_the_same_card(self) -> None:
+        cards = chain()
+        assert silent(cards, 60 * MINUTE, "tool", "tool") == []
+
+        assert silent(cards, 120 * MINUTE, "tool") == []
+
+    def test_need_not_wait_at_an_open_card(self) -> None:
+        """The anchor of a prompt may be a message that is closed. Case HC-44."""
+        cards = chain()[:2]
+
+        assert silent(cards, 120 * MINUTE, "message") == []
 
 
 class TestNextLook:
@@ -151,92 +196,122 @@ class TestNextLook:
 
         assert found.next_ms == 3 * MINUTE
 
+    def test_does_not_wait_for_a_paused_card(self) -> None:
+        windows = {CardKind.AGENT: 10 * MINUTE, CardKind.TURN: 3 * MINUTE}
+        cards = [*chain(), card("other", "turn", CardKind.AGENT)]
+
+        found = look(cards, windows_ms=windows, waiting_at=["tool"], now_ms=8 * MINUTE)
+
+        assert found == Look([], 10 * MINUTE)
+
     def test_is_never_when_nothing_expires(self) -> None:
         windows = {CardKind.TOOL: 0}
 
         assert look(chain(), windows_ms=windows, now_ms=5) == Look([], None)
 
 
-@dataclass
-class Eager:
-    """The same rules, walked upwards at every event."""
+numbers = st.integers(0, 99)
+#: Where a card is added, and of which kind.
+branches = st.tuples(numbers, st.sampled_from(sorted(set(CardKind) - {CardKind.TURN})))
 
-    parents: dict[str, str | None] = field(default_factory=dict)
-    kinds: dict[str, CardKind] = field(default_factory=dict)
-    heard: dict[str, int] = field(default_factory=dict)
-    is_open: dict[str, bool] = field(default_factory=dict)
+
+class Eager(RuleBasedStateMachine):
+    """A turn whose every event is told to all above it at once.
+
+    It must find at each moment what the watchdog finds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ms = 0
+        self.cards: list[Card] = []
+        self.heard_ms: dict[str, int] = {}
+        self.waiting_at: list[str] = []
+        self.enter(None, CardKind.TURN)
+
+    def enter(self, parent: str | None, kind: CardKind) -> None:
+        new = card(str(len(self.cards)), parent, kind, self.now_ms)
+        self.cards.append(new)
+        self.hear(new.card_id)
+
+    def at(self, number: int) -> Card:
+        return self.cards[number % len(self.cards)]
 
     def above(self, card_id: str | None) -> list[str]:
+        """Return the card and its ancestors."""
         found = []
         while card_id is not None:
             found.append(card_id)
-            card_id = self.parents[card_id]
+            card_id = self.cards[int(card_id)].parent_card_id
         return found
 
-    def event(self, card_id: str, now_ms: int) -> None:
+    def hear(self, card_id: str) -> None:
         for each in self.above(card_id):
-            self.heard[each] = max(self.heard[each], now_ms)
+            self.heard_ms[each] = self.now_ms
 
-    def silent(self, waiting_at: set[str], now_ms: int) -> set[str]:
-        paused = {each for anchor in waiting_at for each in self.above(anchor)}
-        for each in paused:
-            self.heard[each] = now_ms
-        return {
-            each
-            for each, kind in self.kinds.items()
-            if self.is_open[each]
-            and each not in paused
-            and self.heard[each] + DEFAULT_WINDOWS_MS[kind] <= now_ms
-        }
+    def look(self) -> Look:
+        return look(
+            self.cards,
+            windows_ms=DEFAULT_WINDOWS_MS,
+            waiting_at=self.waiting_at,
+            now_ms=self.now_ms,
+        )
 
+    @rule(passed_ms=st.sampled_from([1, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE]))
+    def let_time_pass(self, passed_ms: int) -> None:
+        self.now_ms += passed_ms
 
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(["add", "event", "close", "wait", "settle", "look"]),
-        st.integers(0, 7),
-        st.sampled_from(sorted(TRACKED_KINDS)),
-        st.integers(0, 4 * MINUTE),
-    ),
-    max_size=60,
-)
+    @initialize(branches=st.lists(branches, min_size=3, max_size=12))
+    def grow(self, branches: list[tuple[int, CardKind]]) -> None:
+        for branch in branches:
+            self.add(branch)
 
+    @rule(branch=branches)
+    def add(self, branch: tuple[int, CardKind]) -> None:
+        number, kind = branch
+        parent = self.at(number)
+        if parent.kind in TRACKED_KINDS:
+            self.enter(parent.card_id, kind)
 
-class TestAgainstAnEagerModel:
-    @given(steps)
-    def test_finds_the_same(self, steps: list[tuple[str, int, CardKind, int]]) -> None:
-        cards = [card("0", None, CardKind.TURN)]
-        model = Eager({"0": None}, {"0": CardKind.TURN}, {"0": 0}, {"0": True})
-        waiting: set[str] = set()
-        now_ms = 0
-        for action, number, kind, passed_ms in steps:
-            now_ms += passed_ms
-            target = cards[number % len(cards)]
-            if action == "add":
-                new = card(str(len(cards)), target.card_id, kind, now_ms)
-                cards.append(new)
-                model.parents[new.card_id] = target.card_id
-                model.kinds[new.card_id] = kind
-                model.heard[new.card_id] = now_ms
-                model.is_open[new.card_id] = True
-                model.event(new.card_id, now_ms)
-            elif action in {"event", "close"}:
-                target.last_event_ms = now_ms
-                model.event(target.card_id, now_ms)
-                if action == "close":
-                    target.is_open = model.is_open[target.card_id] = False
-            elif action == "wait":
-                waiting.add(target.card_id)
+    @rule(number=numbers, is_close=st.booleans())
+    def emit(self, number: int, is_close: bool) -> None:
+        target = self.at(number)
+        if target.is_open:
+            target.is_open = not is_close or target.kind not in TRACKED_KINDS
+            target.last_event_ms = self.now_ms
+            self.hear(target.card_id)
+
+    @rule(number=numbers)
+    def ask(self, number: int) -> None:
+        self.waiting_at.append(self.at(number).card_id)
+
+    @rule(number=numbers)
+    def answer(self, number: int) -> None:
+        if self.waiting_at:
+            self.compare()
+            self.waiting_at.pop(number % len(self.waiting_at))
+
+    @rule()
+    def compare(self) -> None:
+        for anchor in self.waiting_at:
+            self.hear(anchor)
+        silent, due = [], [self.now_ms + 2 * MINUTE]
+        for each in reversed(self.cards):
+            if not each.is_open or each.kind not in TRACKED_KINDS:
+                continue
+            due_ms = self.heard_ms[each.card_id] + DEFAULT_WINDOWS_MS[each.kind]
+            if due_ms <= self.now_ms:
+                silent.append(each.card_id)
+                self.hear(each.card_id)
             else:
-                found = look(
-                    cards,
-                    windows_ms=DEFAULT_WINDOWS_MS,
-                    waiting_at=waiting,
-                    now_ms=now_ms,
-                )
-                ids = [each.card_id for each in found.silent]
-                assert set(ids) == model.silent(waiting, now_ms)
-                assert ids == sorted(ids, key=int, reverse=True)
-                assert found.next_ms is not None
-                assert now_ms < found.next_ms <= now_ms + 2 * MINUTE
-                if action == "settle":
-                    waiting.discard(target.card_id)
+                due.append(due_ms)
+
+        found = self.look()
+
+        assert [each.card_id for each in found.silent] == silent
+        assert found.next_ms == min(due)
+        for each in found.silent:
+            each.is_open = False
+
+
+TestAgainstAnEagerModel = Eager.TestCase
