@@ -51,7 +51,7 @@ Some *text* with `code`.
 """
 
 
-def error(error_type: str, message: str, user_message: str) -> Fields:
+def error(error_type: str, message: str, user_message: str, **fields: Any) -> Fields:
     """Return an ErrorInfo."""
     return {
         "type": error_type,
@@ -59,7 +59,27 @@ def error(error_type: str, message: str, user_message: str) -> Fields:
         "message": message,
         "user_message": user_message,
         "retryable": False,
+        **fields,
     }
+
+
+#: What ended a turn that nobody runs any more. Spec: Ruling E14.
+WORKER_LOST = error(
+    "internal",
+    "the worker that ran this turn is gone",
+    "The server was interrupted while it was answering.",
+    code="WORKER_LOST",
+    retryable=True,
+)
+
+#: What ended a turn when its server was stopped.
+SERVER_STOPPED = error(
+    "internal",
+    "the server was stopped during this turn",
+    "The server was restarted while it was answering.",
+    code="SERVER_STOPPED",
+    retryable=True,
+)
 
 
 class Script:
@@ -140,6 +160,34 @@ class Script:
         content = [{"type": "text", "text": text}]
         words = {"event_id": card_id[5:], "text": text, "content": content}
         return self.add(card_id, "turn", turn_no=1, channel="chat", input=words)
+
+
+def at_work(text: str = "Write the report") -> Script:
+    """Return a session whose turn runs: a tool works, a message grows."""
+    s = Script()
+    turn = s.turn("turn_1", text)
+    s.add("msg", "message", turn, role="assistant")
+    s.append("msg", "I read the sources first.")
+    s.close("msg")
+    command = {"command": "pytest -q"}
+    s.add("tool", "tool", turn, title="Bash", name="Bash", input=command)
+    s.tick("tool", "intent", intent="Run the tests")
+    return s
+
+
+def queue_of(*texts: str) -> list[Fields]:
+    """Return a queue as `session.event(updated)` carries it."""
+    return [{"event_id": f"q{n}", "text": text} for n, text in enumerate(texts, 1)]
+
+
+def cut_off(status: str, error: Fields, *, text: str = "Write the report") -> Script:
+    """Return a session whose turn was ended from outside, and the session error."""
+    s = at_work(text)
+    detail = {"error": error} if status == "failed" else {}
+    s.close("tool", status, **detail)
+    s.close("turn_1", status, **detail)
+    s.session_event("error", error=error)
+    return s
 
 
 def one_of_each_kind() -> Script:

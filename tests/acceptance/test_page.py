@@ -5,139 +5,22 @@ Spec: EMIT 13, 15, 16; Rulings E4, E5, E8, E27, E28.
 
 import json
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Locator,
-    Page,
-    WebSocketRoute,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from tests.acceptance import page_script
-from tests.acceptance.page_script import SESSION, TRACE, Script
-from tests.services import CardwireServer, missing
+from tests.acceptance.page_parts import card, is_connected, kinds, say, session_of
+from tests.acceptance.page_script import SESSION, Script
+from tests.acceptance.scripted_server import Show
+from tests.services import CardwireServer
 
 pytestmark = pytest.mark.chromium
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-#: What the browser says of a server that is away; the rest of its errors are ours.
-NETWORK_ERRORS = ("WebSocket connection", "ERR_CONNECTION_REFUSED", "ERR_INTERNET")
+pytest_plugins = ("tests.acceptance.page_browser",)
 
 #: Cards of the largest session that the page must show whole.
 MANY_CARDS = 10_000
-
-expect.set_options(timeout=20_000)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CardwireServer]:
-    """A server that plays scenarios, shared by the module."""
-    data_dir: Path = tmp_path_factory.mktemp("page")
-    engine = "tests.acceptance.page_engine.PageEngine"
-    server = CardwireServer(data_dir, CARDWIRE_ENGINE=engine)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        missing(f"no Chromium installed: {', '.join(BROWSERS)}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Browser, server: CardwireServer) -> Iterator[Page]:
-    """A tab of a fresh visitor; script errors and policy violations fail the test."""
-    context = browser.new_context(base_url=server.url)
-    page = context.new_page()
-    troubles: list[str] = []
-    page.on("pageerror", lambda trouble: troubles.append(str(trouble)))
-    page.on("console", lambda said: _note_trouble(said, troubles))
-    yield page
-    context.close()
-    assert troubles == []
-
-
-def _note_trouble(said: ConsoleMessage, troubles: list[str]) -> None:
-    is_network = any(words in said.text for words in NETWORK_ERRORS)
-    if said.type == "error" and not is_network:
-        troubles.append(said.text)
-
-
-Show = Callable[[Script], list[dict[str, Any]]]
-
-
-@pytest.fixture
-def show(page: Page) -> Show:
-    """Open a scripted session; returns what the client sends, as it comes."""
-
-    def open_session(script: Script) -> list[dict[str, Any]]:
-        sent: list[dict[str, Any]] = []
-        page.route_web_socket(
-            re.compile(r"/v1/ws"), lambda socket: _play(socket, script, sent)
-        )
-        page.goto(f"/?session={SESSION}")
-        is_connected(page, "open")
-        return sent
-
-    return open_session
-
-
-def _play(socket: WebSocketRoute, script: Script, sent: list[dict[str, Any]]) -> None:
-    def answer(kind: str, **inner: Any) -> None:
-        envelope = {
-            "event_id": f"evt_{kind}",
-            "session_id": SESSION,
-            "trace_id": "tr_connection",
-            "card_id": "",
-            "card_kind": "",
-            "seq": 1,
-            "timestamp": "2026-01-01T00:00:00.000Z",
-        }
-        payload = {"kind": kind, "inner": inner}
-        frame = {"type": "session.event", "envelope": envelope, "payload": payload}
-        socket.send(json.dumps(frame))
-
-    def receive(message: str | bytes) -> None:
-        frame = json.loads(message)
-        sent.append(frame)
-        if frame["type"] == "session.resume":
-            last_seq, newest = frame["last_seq"], len(script.frames)
-            answer("resumed", trace_id=TRACE, from_seq=last_seq + 1, to_seq=newest)
-            for text in script.frames[last_seq:]:
-                socket.send(text)
-
-    socket.on_message(receive)
-    newest = len(script.frames)
-    answer("opened", protocol_version="2.0", trace_id=TRACE, last_seq=newest)
 
 
 def _cut(
@@ -163,24 +46,6 @@ def _cut(
     socket.on_message(pass_up)
 
 
-def is_connected(page: Page, state: str) -> None:
-    expect(page.locator("html")).to_have_attribute("data-connection", state)
-
-
-def card(page: Page, card_id: str) -> Locator:
-    return page.locator(f'[data-card-id="{card_id}"]')
-
-
-def kinds(page: Page, kind: str, status: str) -> Locator:
-    return page.locator(f'[data-card-kind="{kind}"][data-status="{status}"]')
-
-
-def say(page: Page, text: str) -> None:
-    field = page.get_by_label("Message", exact=True)
-    field.fill(text)
-    field.press("Enter")
-
-
 def shown_cards(page: Page) -> set[tuple[str, str, str]]:
     triples = page.evaluate(
         "[...document.querySelectorAll('[data-card-id]')]"
@@ -197,10 +62,6 @@ def shows_all(page: Page, wanted: set[tuple[str, str, str]]) -> None:
         expect(card(page, card_id)).to_have_attribute("data-card-kind", kind)
         expect(card(page, card_id)).to_have_attribute("data-status", status)
     assert shown_cards(page) == wanted
-
-
-def session_of(page: Page) -> str:
-    return page.evaluate("new URLSearchParams(location.search).get('session')") or ""
 
 
 class TestConversation:
@@ -277,18 +138,18 @@ class TestConversation:
         stranger.context.close()
 
     def test_sends_what_was_written_while_the_server_was_away_once(
-        self, page: Page, server: CardwireServer
+        self, page: Page, page_server: CardwireServer
     ) -> None:
         """Spec: EMIT 16; Ruling E8."""
         page.goto("/")
         say(page, "hi before")
         expect(kinds(page, "turn", "ok")).to_have_count(1)
-        server.kill()
+        page_server.kill()
         is_connected(page, "waiting")
 
         say(page, "hi meanwhile")
         expect(page.locator("#pending")).to_contain_text("when the connection is back")
-        server.start()
+        page_server.start()
 
         expect(kinds(page, "turn", "ok")).to_have_count(2, timeout=60_000)
         expect(page.locator("#pending")).to_be_empty()
@@ -324,9 +185,22 @@ class TestConversation:
         expect(turn).to_contain_text("Failed")
         expect(turn).to_contain_text("Something unexpected happened.")
         expect(turn).to_contain_text("So far so good")
+        # Told where it happened, and nowhere else.
+        expect(page.locator("#notices").get_by_role("alert")).to_have_count(0)
+
+    def test_shows_an_error_that_no_turn_tells_until_it_is_dismissed(
+        self, page: Page, show: Show
+    ) -> None:
+        """Spec: EMIT 12."""
+        script = Script()
+        script.say("Done.")
+        script.session_event("error", error=page_script.error("internal", "x", "Oh."))
+        show(script)
+
         notice = page.locator("#notices").get_by_role("alert")
-        expect(notice).to_have_count(1)
+        expect(notice).to_contain_text("Oh.")
         notice.get_by_role("button", name="Dismiss").click()
+
         expect(notice).to_have_count(0)
 
 

@@ -4,12 +4,13 @@
  * What a page gets is the session's frames in seq order, each once, whatever
  * happens to the socket, plus the frames that concern this connection only.
  *
- * Spec: EMIT 2, 9, 16; Rulings E1-E9, E25.
+ * Spec: EMIT 2, 9, 16; Rulings E1-E10, E25, E27.
  *
  * @typedef {import('./types.js').ConnectionStatus} ConnectionStatus
  * @typedef {import('./types.js').Frame} Frame
  * @typedef {import('./types.js').OutboxEntry} OutboxEntry
  * @typedef {import('./types.js').Snapshot} Snapshot
+ * @typedef {import('./types.js').Stopping} Stopping
  *
  * @typedef {Object} Handlers All optional.
  * @property {(status: ConnectionStatus) => void} onStatus
@@ -18,6 +19,7 @@
  * @property {() => void} onReset Forget all cards: the trace is a new one.
  * @property {() => void} onCaughtUp What follows is live.
  * @property {(entries: OutboxEntry[]) => void} onOutbox
+ * @property {(stopping: Stopping|null) => void} onStopping Null: it was answered.
  * @property {(reason: string) => void} onLost The session cannot be continued.
  *
  * @typedef {Object} ConnectionOptions
@@ -25,6 +27,8 @@
  * @property {string} [sessionId] Empty: the server mints one.
  * @property {(sessionId: string) => Promise<Snapshot|null>} loadSnapshot Null when
  *   the session does not exist.
+ * @property {() => Promise<boolean>} [isSignedOut] Asked after a refusal, which does
+ *   not tell its reason; false when nobody answers.
  * @property {Partial<Handlers>} [handlers]
  * @property {(url: string) => WebSocket} [createSocket]
  * @property {{setTimeout: Function, clearTimeout: Function}} [timers]
@@ -32,10 +36,12 @@
  * @property {() => string} [newEventId]
  */
 
-import { backoffDelay } from './backoff.js';
+import { reconnectDelay } from './backoff.js';
+import { POLICY_VIOLATION, TOO_LARGE } from './close_codes.js';
 import { TraceCursor } from './cursor.js';
-import { Outbox } from './outbox.js';
 import { Deadlines } from './deadlines.js';
+import { Outbox } from './outbox.js';
+import { StopRequest } from './stop_request.js';
 
 /** Ruling E25: a connection silent for 90 s is closed; EMIT 2.3 asks for 30 s. */
 export const PING_INTERVAL_MS = 25_000;
@@ -52,9 +58,7 @@ const STABLE_AFTER_MS = 5_000;
 /** Gaps right after a resume before the snapshot is taken instead. */
 const MAX_REPEATED_GAPS = 3;
 
-const CLOSE_TOO_LARGE = 1009;
-
-const TOO_LARGE = {
+const MESSAGE_TOO_LARGE = {
   type: 'invalid_input',
   code: 'FRAME_TOO_LARGE',
   message: 'the server closed the connection with 1009',
@@ -68,8 +72,10 @@ export class Connection {
   #deadlines;
   #cursor = new TraceCursor();
   #outbox = new Outbox();
+  #stop = new StopRequest();
   #socket = null;
   #attempt = 0;
+  #isGreeted = false;
   #isResuming = false;
   #caughtUpAt = 0;
   #isCaughtUp = false;
@@ -79,6 +85,7 @@ export class Connection {
   constructor(options) {
     this.#options = {
       createSocket: (url) => new WebSocket(url),
+      isSignedOut: async () => false,
       random: Math.random,
       newEventId: mintEventId,
       timers: globalThis,
@@ -106,6 +113,12 @@ export class Connection {
   /** Try again at once instead of waiting, as when the network comes back. */
   retryNow() {
     if (this.status.name === 'waiting') this.#connect();
+    else if (this.status.name === 'signed_out') this.#returnIfSignedIn();
+  }
+
+  /** The stop that is not answered yet. @returns {Stopping|null} */
+  get stopping() {
+    return this.#stop.wish;
   }
 
   /**
@@ -119,23 +132,31 @@ export class Connection {
     const content = [{ type: 'text', text }];
     const frame = { type: 'user.message', event_id: eventId, content, ...fields };
     this.#outbox.add(frame, text);
-    this.#flushOutbox();
+    this.#flush();
     this.#tell('onOutbox', this.#outbox.entries());
     return eventId;
+  }
+
+  /**
+   * Stop a turn; asked again until it is answered.
+   * @param {Stopping} wish
+   */
+  interrupt(wish) {
+    this.#stop.ask(wish);
+    this.#flush();
+    this.#tell('onStopping', wish);
   }
 
   /** Send a refused message again. @param {string} eventId */
   retryMessage(eventId) {
     this.#outbox.retry(eventId);
-    this.#flushOutbox();
+    this.#flush();
     this.#tell('onOutbox', this.#outbox.entries());
   }
 
   /** Give up a message that was refused. @param {string} eventId */
   discardMessage(eventId) {
-    if (this.#outbox.remove(eventId)) {
-      this.#tell('onOutbox', this.#outbox.entries());
-    }
+    this.#tellOutbox(this.#outbox.remove(eventId));
   }
 
   #connect() {
@@ -159,6 +180,7 @@ export class Connection {
   /** Detach from the socket without waiting for its closing handshake. */
   #drop() {
     this.#deadlines.clearAll();
+    this.#isGreeted = false;
     this.#isResuming = false;
     this.#isCaughtUp = false;
     const socket = this.#socket;
@@ -169,21 +191,38 @@ export class Connection {
   }
 
   #lose(code, reason) {
-    if (code === CLOSE_TOO_LARGE) {
-      this.#outbox.refuse(this.#outbox.lastSentId(), TOO_LARGE);
+    if (code === TOO_LARGE) {
+      this.#outbox.refuse(this.#outbox.lastSentId(), MESSAGE_TOO_LARGE);
     }
+    // The code of a refused handshake is the same as that of a server that is away.
+    const mayBeRefused = !this.#isGreeted || code === POLICY_VIOLATION;
     this.#drop();
     this.#outbox.rewind();
+    this.#stop.rewind();
     this.#tell('onOutbox', this.#outbox.entries());
-    if (isFinal(code)) this.#setStatus('closed', { reason: reason || `code ${code}` });
-    else this.#waitToReconnect(reason);
+    this.#waitToReconnect(code, reason);
+    if (mayBeRefused) this.#stopIfSignedOut();
   }
 
-  #waitToReconnect(reason = '') {
-    const retryInMs = backoffDelay(this.#attempt, this.#options.random);
+  #waitToReconnect(code, reason = '') {
+    const retryInMs = reconnectDelay(code, this.#attempt, this.#options.random);
     this.#attempt += 1;
     this.#setStatus('waiting', { retryInMs, reason });
     this.#deadlines.set('reconnect', retryInMs, () => this.#connect());
+  }
+
+  /** Who is signed out is refused again and again. Spec: Ruling E27. */
+  async #stopIfSignedOut() {
+    const attempt = this.#attempt;
+    if (!(await this.#options.isSignedOut())) return;
+    if (this.status.name !== 'waiting' || this.#attempt !== attempt) return;
+    this.#drop();
+    this.#setStatus('signed_out');
+  }
+
+  async #returnIfSignedIn() {
+    if (await this.#options.isSignedOut()) return;
+    if (this.status.name === 'signed_out') this.#connect();
   }
 
   #setStatus(name, { retryInMs = 0, reason = '' } = {}) {
@@ -232,6 +271,7 @@ export class Connection {
     // that under the asked address would be a lie.
     if (this.sessionId && givenId !== this.sessionId) return this.#giveUp();
     this.sessionId = givenId;
+    this.#isGreeted = true;
     if (inner.trace_id !== this.#cursor.traceId) {
       this.#cursor.moveTo(inner.trace_id, 0);
       this.#tell('onReset');
@@ -267,7 +307,7 @@ export class Connection {
     if (this.#cursor.lastSeq < this.#caughtUpAt) return;
     this.#isCaughtUp = true;
     this.#tell('onCaughtUp');
-    this.#flushOutbox();
+    this.#flush();
   }
 
   /** Ruling E5: after `resume_failed` the snapshot is the new starting point. */
@@ -297,6 +337,7 @@ export class Connection {
     this.#cursor.moveTo(snapshot.trace_id, snapshot.last_seq);
     this.#outbox.acknowledgeSnapshot(snapshot);
     this.#tell('onOutbox', this.#outbox.entries());
+    this.#tellStopping(this.#stop.settleSnapshot(snapshot));
     this.#tell('onSnapshot', snapshot);
     this.#resume();
   }
@@ -315,28 +356,39 @@ export class Connection {
     });
   }
 
-  /** After the replay, so that what it acknowledges is not sent again. */
-  #flushOutbox() {
+  /**
+   * Send what waits, after the replay, so that what it answers is not sent again; the
+   * stop last, for it may mean the turn of a message that goes out with it.
+   */
+  #flush() {
     if (!this.#isCaughtUp) return;
     for (const frame of this.#outbox.takeWaiting()) this.#send(frame);
+    const stop = this.#stop.takeFrame(this.#cursor.traceId);
+    if (stop) this.#send(stop);
   }
 
   #acknowledge(frame) {
-    if (this.#outbox.acknowledge(frame)) {
-      this.#tell('onOutbox', this.#outbox.entries());
-    }
+    this.#tellOutbox(this.#outbox.acknowledge(frame));
+    this.#tellStopping(this.#stop.settle(frame));
   }
 
   /**
    * Tell which message an error refuses: the one it names, or the only one that
-   * waits for an answer.
+   * waits for an answer. Where none waits, it is the stop that had no effect.
    */
   #noteRefusal(frame) {
     const { error } = frame.payload.inner ?? {};
     const eventId = error?.details?.event_id ?? this.#outbox.onlySentId();
-    if (this.#outbox.refuse(eventId, error)) {
-      this.#tell('onOutbox', this.#outbox.entries());
-    }
+    this.#tellOutbox(this.#outbox.refuse(eventId, error));
+    if (!this.#outbox.lastSentId() && !eventId) this.#tellStopping(this.#stop.forget());
+  }
+
+  #tellOutbox(hasChanged) {
+    if (hasChanged) this.#tell('onOutbox', this.#outbox.entries());
+  }
+
+  #tellStopping(hasChanged) {
+    if (hasChanged) this.#tell('onStopping', this.#stop.wish);
   }
 
   #send(frame) {
@@ -346,11 +398,6 @@ export class Connection {
   #tell(handler, ...args) {
     this.#handlers[handler]?.(...args);
   }
-}
-
-/** A policy refusal does not get better by asking again. */
-function isFinal(code) {
-  return code === 1008 || (code >= 4400 && code < 4500);
 }
 
 /** What is not JSON is no frame; a lost one shows as a gap and is asked for again. */

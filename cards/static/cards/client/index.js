@@ -1,10 +1,10 @@
 /**
  * The protocol client: everything a page needs to show a session, without a DOM.
  *
- * Spec: EMIT 2, 9, 15; Rulings E1-E9.
+ * Spec: EMIT 2, 9, 15; Rulings E1-E10.
  */
 
-export { backoffDelay, BASE_DELAY_MS, MAX_DELAY_MS } from './backoff.js';
+export { backoffDelay, BASE_DELAY_MS, MAX_DELAY_MS, reconnectDelay } from './backoff.js';
 export { Connection, PING_INTERVAL_MS } from './connection.js';
 export {
   channelText,
@@ -15,3 +15,4 @@ export {
   reduce,
   reduceBatch,
 } from './reducer.js';
+export { lastTurn, runningTurn, turnCardIdOf } from './turns.js';

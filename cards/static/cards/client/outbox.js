@@ -9,6 +9,9 @@
  * @typedef {import('./types.js').Frame} Frame
  * @typedef {import('./types.js').OutboxEntry} OutboxEntry
  */
+
+import { turnCardIdOf } from './turns.js';
+
 export class Outbox {
   constructor() {
     /** @type {Map<string, OutboxEntry>} */
@@ -87,7 +90,7 @@ export class Outbox {
    * @returns {boolean} Whether anything was taken out.
    */
   acknowledge(frame) {
-    return acknowledgedIds(frame).filter((id) => this.byId.delete(id)).length > 0;
+    return this.#acknowledgedIds(frame).filter((id) => this.byId.delete(id)).length > 0;
   }
 
   /**
@@ -100,22 +103,21 @@ export class Outbox {
     }
   }
 
+  #acknowledgedIds(frame) {
+    if (frame.type === 'card.add' && frame.envelope.card_kind === 'turn') {
+      return [frame.payload?.input?.event_id];
+    }
+    if (frame.type !== 'session.event' || frame.payload?.kind !== 'updated') return [];
+    const { queue, turn_card_id: turnCardId } = frame.payload.inner ?? {};
+    const queued = Array.isArray(queue) ? queue.map((entry) => entry.event_id) : [];
+    const known = [...this.byId.keys()].filter((id) => turnCardIdOf(id) === turnCardId);
+    return [...queued, ...known];
+  }
+
   #update(matches, fields) {
     // A new object per change lets a page compare entries by identity.
     for (const entry of this.entries()) {
       if (matches(entry)) this.byId.set(entry.eventId, { ...entry, ...fields });
     }
   }
-}
-
-function acknowledgedIds(frame) {
-  if (frame.type === 'card.add' && frame.envelope.card_kind === 'turn') {
-    return [frame.payload?.input?.event_id];
-  }
-  if (frame.type !== 'session.event' || frame.payload?.kind !== 'updated') return [];
-  const { queue, turn_card_id: turnCardId } = frame.payload.inner ?? {};
-  const queued = Array.isArray(queue) ? queue.map((entry) => entry.event_id) : [];
-  // Ruling E7: a turn card is named after the event_id; ours are always safe.
-  const known = turnCardId?.startsWith('turn_') ? [turnCardId.slice(5)] : [];
-  return [...queued, ...known];
 }

@@ -14,6 +14,7 @@
  */
 
 import { StateDraft } from './draft.js';
+import { lastTurn } from './turns.js';
 
 /** Ticks kept per card. Spec: EMIT 15.2. */
 export const MAX_TICKS = 50;
@@ -71,7 +72,8 @@ export function reduceBatch(state, frames) {
 /**
  * Replace the forest by a snapshot; what a snapshot does not tell stays.
  *
- * A snapshot joins a channel's blocks; their text counts as block 0 from then on.
+ * A snapshot joins a channel's blocks; their text counts as block 0 from then on. It
+ * tells nothing of the queue, but what has a turn waits no longer.
  * @param {SessionState} state
  * @param {Snapshot} snapshot
  * @returns {SessionState}
@@ -91,6 +93,7 @@ export function loadSnapshot(state, snapshot) {
     sessionId: snapshot.session_id,
     traceId: snapshot.trace_id,
     lastSeq: snapshot.last_seq,
+    queue: [...cards.values()].reduce(withoutTurn, state.queue),
     cards,
     tree,
   };
@@ -133,6 +136,7 @@ function cardOfSnapshot(stored) {
     latest: {},
     hint: stored.hint ?? {},
     metrics: stored.metrics ?? null,
+    endedBy: null,
     agentId: stored.agent_id ?? '',
     agentRole: '',
     events: 0,
@@ -153,7 +157,9 @@ function applyFrame(draft, frame) {
   if (!envelope) return;
   draft.advance(envelope);
   if (frame.type === 'card.add') {
-    draft.addCard(newCard(frame));
+    const card = newCard(frame);
+    draft.addCard(card);
+    draft.assign({ queue: withoutTurn(draft.next.queue, card) });
   } else if (frame.type === 'session.event') {
     applySessionEvent(draft, frame);
   } else if (Object.hasOwn(CARD_ACTIONS, frame.type)) {
@@ -178,12 +184,19 @@ function newCard({ envelope, payload, hint }) {
     latest: {},
     hint: hint ?? {},
     metrics: null,
+    endedBy: null,
     agentId: envelope.agent_id ?? '',
     agentRole: envelope.agent_role ?? '',
     events: 1,
     addedAt: envelope.timestamp,
     updatedAt: envelope.timestamp,
   };
+}
+
+/** A message waits until its turn begins. Spec: Rulings E9, E28. */
+function withoutTurn(queue, { cardKind, payload }) {
+  if (cardKind !== 'turn' || queue.length === 0) return queue;
+  return queue.filter((entry) => entry.event_id !== payload.input?.event_id);
 }
 
 function setFields(card, payload, frame) {
@@ -238,6 +251,7 @@ function applySessionEvent(draft, frame) {
       break;
     case 'error':
       draft.assign({ errors: withError(draft.next.errors, frame, inner) });
+      noteCutOff(draft, frame, inner);
       break;
     default: // resumed and resume_failed concern the connection; others are unknown
   }
@@ -253,6 +267,17 @@ function withError(errors, { envelope }, inner) {
     error: inner.error ?? { type: 'internal', message: 'error without a body' },
   };
   return [...errors, entry].slice(-MAX_ERRORS);
+}
+
+/**
+ * A logged error right after the close of a turn tells what ended it; a cancelled
+ * turn's close has no place for that. Spec: EMIT 8; Ruling E11.
+ */
+function noteCutOff(draft, { envelope }, { error }) {
+  const turn = lastTurn(draft.next);
+  const isLogged = envelope.trace_id === draft.next.traceId;
+  if (!error || !isLogged || turn?.status !== 'cancelled') return;
+  draft.writableCard(turn.cardId).endedBy = error;
 }
 
 function pickChanged(source, names) {

@@ -60,6 +60,8 @@
  * @property {Object<string, Tick>} latest The newest tick of each kind.
  * @property {Hint} hint
  * @property {Metrics|null} metrics
+ * @property {ErrorInfo|null} endedBy Of a turn that was cut off: why, where its close
+ *   does not say it.
  * @property {string} agentId
  * @property {string} agentRole
  * @property {number} events Frames applied to this card.
@@ -112,8 +114,13 @@
  * @property {'waiting'|'sent'|'refused'} state
  * @property {ErrorInfo|null} error Why it was refused.
  *
+ * @typedef {Object} Stopping
+ * @property {string} turnCardId The turn that is meant; empty for the one that runs or
+ *   is about to.
+ * @property {boolean} clearQueue Whether the messages that wait are stopped too.
+ *
  * @typedef {Object} ConnectionStatus
- * @property {'connecting'|'open'|'waiting'|'closed'} name
+ * @property {'connecting'|'open'|'waiting'|'signed_out'|'closed'} name
  * @property {number} attempt Failed attempts in a row.
  * @property {number} retryInMs Delay of the next attempt while `waiting`.
  * @property {string} reason Why the connection is `closed` or `waiting`; may be empty.

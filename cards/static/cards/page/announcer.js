@@ -46,6 +46,6 @@ function sentenceOf(card) {
     return channelText(card, 'text').slice(0, MAX_CHARS).replace(/[*_`#>|]+/g, '');
   }
   if (card.cardKind !== 'turn' || card.status === 'ok') return '';
-  const { error } = card.payload;
+  const error = card.payload.error ?? card.endedBy;
   return error ? error.user_message || error.message : `The turn was ${card.status}.`;
 }

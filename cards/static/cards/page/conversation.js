@@ -6,7 +6,7 @@
 
 import { Connection, initialState, loadSnapshot, reduceBatch } from '../client/index.js';
 import { afterFrame } from './frames.js';
-import { fetchSnapshot, socketUrl } from './api.js';
+import { fetchSnapshot, isSignedOut, socketUrl } from './api.js';
 
 export class Conversation {
   #handlers;
@@ -22,18 +22,18 @@ export class Conversation {
    * @param {() => void} handlers.onReset All cards are gone.
    * @param {(status: Object) => void} handlers.onStatus
    * @param {(entries: Object[]) => void} handlers.onOutbox
+   * @param {(stopping: Object|null) => void} handlers.onStopping
    * @param {(reason: string) => void} handlers.onLost
    */
   constructor(sessionId, handlers) {
     this.#handlers = handlers;
     this.state = initialState(sessionId);
-    /** Frames up to this seq were there before the page came; all until it knows. */
-    this.historySeq = Infinity;
     this.isCaughtUp = false;
     this.#connection = new Connection({
       url: socketUrl(),
       sessionId,
       loadSnapshot: fetchSnapshot,
+      isSignedOut,
       handlers: {
         onFrame: (frame) => this.#take(frame),
         onReset: () => this.#reset(),
@@ -41,6 +41,7 @@ export class Conversation {
         onCaughtUp: () => this.#catchUp(),
         onStatus: handlers.onStatus,
         onOutbox: handlers.onOutbox,
+        onStopping: handlers.onStopping,
         onLost: handlers.onLost,
       },
     });
@@ -54,6 +55,11 @@ export class Conversation {
     return this.#connection.status;
   }
 
+  /** The stop that is not answered yet; null when there is none. */
+  get stopping() {
+    return this.#connection.stopping;
+  }
+
   open() {
     this.#connection.start();
   }
@@ -65,6 +71,11 @@ export class Conversation {
 
   send(text) {
     return this.#connection.sendMessage(text);
+  }
+
+  /** @param {import('../client/types.js').Stopping} wish */
+  interrupt(wish) {
+    this.#connection.interrupt(wish);
   }
 
   retryMessage(eventId) {
@@ -98,7 +109,6 @@ export class Conversation {
   #reset() {
     this.#waiting = [];
     this.state = initialState(this.#connection.sessionId);
-    this.historySeq = Infinity;
     this.isCaughtUp = false;
     this.#handlers.onReset();
   }
@@ -114,7 +124,6 @@ export class Conversation {
     if (this.isCaughtUp) return;
     this.#apply();
     this.isCaughtUp = true;
-    this.historySeq = this.state.lastSeq;
     this.#handlers.onChange(this.state, new Set());
   }
 }

@@ -1,18 +1,23 @@
-/** The page: joins the session shown, the list, the timeline and the composer. */
+/** The page: joins the session shown, the list, the timeline, the queue and the composer. */
 
 import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { Announcer } from './announcer.js';
 import { copyCode } from './code.js';
 import { Composer } from './composer.js';
+import { ConnectionChip } from './connection_chip.js';
 import { Conversation } from './conversation.js';
+import { forgetDrafts, joined } from './drafts.js';
 import { icon } from './icons.js';
 import { Notices } from './notices.js';
 import { drawPending } from './pending.js';
+import { drawQueue } from './queue.js';
 import { pushSession, replaceSession, sessionInAddress } from './route.js';
 import { ScrollKeeper } from './scroll_keeper.js';
 import { Sidebar } from './sidebar.js';
+import { drawSignedOut, signInAddress } from './sign_in.js';
 import { Timeline } from './timeline.js';
 import { drawTopbar } from './topbar.js';
+import { workOf } from './work.js';
 
 const part = (id) => document.getElementById(id);
 
@@ -26,7 +31,13 @@ class Page {
       this.drawJump(),
     );
     this.sidebar = new Sidebar(part('sidebar'), part('backdrop'), (id) => this.goTo(id));
-    this.composer = new Composer(part('composer'), (text) => this.send(text));
+    this.composer = new Composer(part('composer'), {
+      onSend: (text) => this.send(text),
+      onStop: () => this.stop(),
+    });
+    this.connectionChip = new ConnectionChip(part('connection'), () =>
+      this.conversation.retryNow(),
+    );
     part('sidebar').addEventListener('sessions-loaded', () => this.drawTopbar());
     this.listen();
     this.open(sessionInAddress());
@@ -36,10 +47,17 @@ class Page {
   listen() {
     addEventListener('popstate', () => this.open(sessionInAddress()));
     addEventListener('online', () => this.conversation.retryNow());
+    addEventListener('offline', () => this.showStatus());
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) this.conversation.retryNow();
     });
     document.addEventListener('click', (event) => this.handleClick(event));
+    const keepWords = () => this.keepWords();
+    addEventListener('pagehide', keepWords);
+    part('sign-out')?.addEventListener('submit', () => {
+      removeEventListener('pagehide', keepWords);
+      forgetDrafts();
+    });
   }
 
   /** Go to another session as a step of the browser's history. */
@@ -51,6 +69,7 @@ class Page {
 
   /** Show a session; empty for a new one. */
   open(sessionId) {
+    this.keepWords();
     this.conversation?.close();
     this.outbox = [];
     this.timeline.clear();
@@ -60,6 +79,7 @@ class Page {
       onReset: () => this.timeline.clear(),
       onStatus: () => conversation === this.conversation && this.showStatus(),
       onOutbox: (entries) => this.showOutbox(entries),
+      onStopping: () => this.drawAround(),
       onLost: () => this.showLost(),
     });
     this.conversation = conversation;
@@ -77,11 +97,41 @@ class Page {
     this.adoptSession();
   }
 
+  /** What there is to stop, and what waits for it. @returns {import('./work.js').Work} */
+  get work() {
+    return workOf(this.conversation.state, this.outbox, this.conversation.stopping);
+  }
+
+  /** Whether what is asked for reaches the server, now or in a while. */
+  get isHeard() {
+    return !['signed_out', 'closed'].includes(this.conversation.status.name);
+  }
+
+  /** Stop what runs or is about to. @param {boolean} [clearQueue] What waits as well. */
+  stop(clearQueue = false) {
+    const { isBusy, turnCardId } = this.work;
+    // In an open drawer Escape means the drawer.
+    if (!isBusy || !this.isHeard || this.sidebar.isOpen) return;
+    this.conversation.interrupt({ turnCardId, clearQueue });
+    this.announcer.say('Stopping.');
+  }
+
+  /** Say a turn's words once more, as a new message. */
+  tryAgain(button, cardId) {
+    button.disabled = true;
+    this.send(this.conversation.state.cards.get(cardId).payload.input.text);
+  }
+
+  /** What was not sent stays in the field for when the session is shown again. */
+  keepWords() {
+    if (!this.conversation) return;
+    const unsent = this.outbox.filter((entry) => entry.state !== 'sent');
+    this.composer.keep(unsent.map((entry) => entry.text));
+  }
+
   show(state, touched) {
     this.timeline.show(state, touched, !this.conversation.isCaughtUp);
-    this.notices.show(state, this.conversation.historySeq, (error) =>
-      this.outbox.some((entry) => entry.error === error),
-    );
+    this.notices.show(state, (error) => this.outbox.some((entry) => entry.error === error));
     if (this.conversation.isCaughtUp && touched.size > 0) {
       this.announcer.follow(state, touched);
       if (hasTurnNews(state, touched)) this.sidebar.refresh();
@@ -91,14 +141,27 @@ class Page {
   }
 
   showStatus() {
-    document.documentElement.dataset.connection = this.conversation.status.name;
+    const { status } = this.conversation;
+    const isSignedOut = status.name === 'signed_out';
+    document.documentElement.dataset.connection = status.name;
+    this.connectionChip.show(status);
+    drawSignedOut(part('signed-out'), isSignedOut);
+    if (isSignedOut) this.sidebar.refresh();
     this.drawAround();
   }
 
   showOutbox(entries) {
     this.outbox = entries;
+    const crowdedOut = entries.filter((entry) => entry.error?.type === 'overloaded');
+    if (crowdedOut.length > 0) return void this.takeBack(crowdedOut);
     this.adoptSession();
     this.drawAround();
+  }
+
+  /** What the server has no room for now is the user's again; a notice tells why. */
+  takeBack(entries) {
+    this.composer.giveBack(joined(entries.map((entry) => entry.text)));
+    for (const { eventId } of entries) this.conversation.discardMessage(eventId);
   }
 
   /** Nothing can be said to a session that is not there: begin a new one. */
@@ -120,27 +183,28 @@ class Page {
   }
 
   drawAround() {
+    const { work } = this;
+    const isOpen = this.conversation.status.name === 'open';
     this.drawTopbar();
     this.drawWelcome();
+    this.composer.show({ ...work, isBusy: work.isBusy && this.isHeard });
+    drawQueue(part('queue'), { work, isOpen, onClear: () => this.stop(true) });
     drawPending(part('pending'), {
-      outbox: this.outbox,
-      queue: this.conversation.state.queue,
-      isOpen: this.conversation.status.name === 'open',
+      entries: work.leading,
+      isOpen,
       onRetry: (id) => this.conversation.retryMessage(id),
       onDiscard: (id) => this.conversation.discardMessage(id),
     });
   }
 
   drawTopbar() {
-    const { state, sessionId, status } = this.conversation;
+    const { state, sessionId } = this.conversation;
     const title = state.title || this.sidebar.titleOf(sessionId) || firstWords(state);
     document.title = title ? `${title} · Cardwire` : 'Cardwire';
     drawTopbar(part('topbar'), {
       title: title || 'New conversation',
       model: state.model,
-      status,
       onMenu: () => this.sidebar.toggle(),
-      onRetry: () => this.conversation.retryNow(),
     });
   }
 
@@ -162,6 +226,9 @@ class Page {
   }
 
   handleClick(event) {
+    const signIn = event.target.closest('a[data-sign-in]');
+    // The template does not know which session is shown by now.
+    if (signIn) signIn.href = signInAddress();
     const link = event.target.closest('a.artifact-link');
     if (link) {
       event.preventDefault();
@@ -172,6 +239,7 @@ class Page {
     const { action, target } = button.dataset;
     if (action === 'copy') copyCode(button);
     else if (action === 'show-card') this.timeline.reveal(target);
+    else if (action === 'try-again') this.tryAgain(button, target);
     else if (action === 'show-artifact') this.revealArtifact(target);
   }
 

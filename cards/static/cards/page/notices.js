@@ -3,7 +3,7 @@
 import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { repeat } from '../vendor/lit-html/directives/repeat.js';
 import { childrenOf } from '../client/index.js';
-import { errorBox } from './cards/card_parts.js';
+import { errorBox } from './cards/error_box.js';
 import { icon } from './icons.js';
 
 export class Notices {
@@ -32,17 +32,16 @@ export class Notices {
   }
 
   /**
-   * Show the errors of a session.
+   * Show the errors of a session that are told nowhere else.
    * @param {import('../client/types.js').SessionState} state
-   * @param {number} historySeq Errors up to here happened before the page came.
    * @param {(error: Object) => boolean} isTold Whether a message of the user that was
    *   refused shows the error itself.
    */
-  show(state, historySeq, isTold) {
-    this.#shown = state.errors.filter((entry) => {
-      if (isTold(entry.error)) return false;
-      return !(isHistory(entry, state, historySeq) && isToldByTurn(state, entry.error));
-    });
+  show(state, isTold) {
+    const toldByTurns = state.errors.length > 0 ? errorsOfTurns(state) : new Set();
+    this.#shown = state.errors.filter(
+      ({ error }) => !isTold(error) && !toldByTurns.has(identityOf(error)),
+    );
     this.#draw();
   }
 
@@ -73,14 +72,13 @@ export class Notices {
   }
 }
 
-function isHistory({ traceId, seq }, state, historySeq) {
-  return traceId === state.traceId && seq <= historySeq;
+/** A turn that failed shows its error in its place. Spec: Ruling E11. */
+function errorsOfTurns(state) {
+  const turns = childrenOf(state).map((cardId) => state.cards.get(cardId));
+  const errors = turns.map((turn) => turn.payload.error ?? turn.endedBy);
+  return new Set(errors.filter(Boolean).map(identityOf));
 }
 
-/** An old error that its failed turn shows anyway need not come up again. */
-function isToldByTurn(state, error) {
-  return childrenOf(state).some((cardId) => {
-    const told = state.cards.get(cardId).payload.error;
-    return told && told.type === error.type && told.message === error.message;
-  });
+function identityOf({ type, code, message }) {
+  return JSON.stringify([type, code, message]);
 }

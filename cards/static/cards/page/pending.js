@@ -1,32 +1,26 @@
-/** The user's messages that have no turn yet: on their way, queued, or refused. */
+/** The user's messages that begin a turn and have none yet: on their way, or refused. */
 
 import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { repeat } from '../vendor/lit-html/directives/repeat.js';
-import { errorBox } from './cards/card_parts.js';
+import { errorBox } from './cards/error_box.js';
 
 /**
  * @param {HTMLElement} root
  * @param {Object} shown
- * @param {import('../client/types.js').OutboxEntry[]} shown.outbox
- * @param {{event_id: string, text: string}[]} shown.queue
+ * @param {import('../client/types.js').OutboxEntry[]} shown.entries
  * @param {boolean} shown.isOpen Whether the connection is there.
  * @param {(eventId: string) => void} shown.onRetry
  * @param {(eventId: string) => void} shown.onDiscard
  */
-export function drawPending(root, { outbox, queue, isOpen, onRetry, onDiscard }) {
-  const queued = queue.map(({ event_id: id, text }) => ({ id, text, note: 'Queued' }));
-  const unsent = outbox.map((entry) => ({
-    id: entry.eventId,
-    text: entry.text,
-    note: noteOf(entry, isOpen),
-    error: entry.error,
-  }));
-  const bubble = (message) => html`<div class="user user-pending">
-    <div class="bubble"><span class="bubble-text">${message.text}</span></div>
-    <p class="bubble-note">${message.note}</p>
-    ${message.error ? html`${errorBox(message.error)} ${choices(message.id, onRetry, onDiscard)}` : nothing}
+export function drawPending(root, { entries, isOpen, onRetry, onDiscard }) {
+  const bubble = (entry) => html`<div class="user user-pending">
+    <div class="bubble"><span class="bubble-text">${entry.text}</span></div>
+    <p class="bubble-note">${noteOf(entry, isOpen)}</p>
+    ${entry.error
+      ? html`${errorBox(entry.error)} ${choices(entry.eventId, onRetry, onDiscard)}`
+      : nothing}
   </div>`;
-  render(repeat([...queued, ...unsent], (message) => message.id, bubble), root);
+  render(repeat(entries, (entry) => entry.eventId, bubble), root);
 }
 
 function noteOf({ state }, isOpen) {

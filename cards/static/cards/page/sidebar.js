@@ -2,35 +2,41 @@
 
 import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { repeat } from '../vendor/lit-html/directives/repeat.js';
-import { fetchSessions } from './api.js';
+import { fetchSessions, NotSignedIn } from './api.js';
 import { formatAge } from './format.js';
 import { icon } from './icons.js';
 import { addressOf } from './route.js';
+import { signInLink } from './sign_in.js';
 
 /** Several changes in a row cause one request. */
 const REFRESH_DELAY_MS = 400;
+
+/** A session that works is looked at again after this: it may have ended elsewhere. */
+const RUNNING_REFRESH_MS = 10_000;
 
 const narrow = matchMedia('(max-width: 800px)');
 
 export class Sidebar {
   #element;
+  #list;
   #backdrop;
   #onOpenSession;
   #sessions = [];
   #next = null;
-  #error = '';
+  #error = null;
   #isLoaded = false;
   #current = '';
   #opener = null;
   #timer = 0;
 
   /**
-   * @param {HTMLElement} element
+   * @param {HTMLElement} element With a part `.sessions` that the list is drawn into.
    * @param {HTMLElement} backdrop
    * @param {(sessionId: string) => void} onOpenSession Empty id: a new one.
    */
   constructor(element, backdrop, onOpenSession) {
     this.#element = element;
+    this.#list = element.querySelector('.sessions');
     this.#backdrop = backdrop;
     this.#onOpenSession = onOpenSession;
     backdrop.addEventListener('click', () => this.toggle(false));
@@ -67,8 +73,12 @@ export class Sidebar {
 
   /** Load the first page of the list again, soon. */
   refresh() {
+    this.#loadIn(REFRESH_DELAY_MS);
+  }
+
+  #loadIn(delayMs) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#load(), REFRESH_DELAY_MS);
+    this.#timer = setTimeout(() => this.#load(), delayMs);
   }
 
   /** @returns {string} The title of a session in the list; empty when unknown. */
@@ -82,9 +92,10 @@ export class Sidebar {
       this.#merge(results, !pageUrl);
       this.#next = pageUrl || !this.#isLoaded ? next : (this.#next ?? next);
       this.#isLoaded = true;
-      this.#error = '';
+      this.#error = null;
+      if (this.#sessions.some(isRunning)) this.#loadIn(RUNNING_REFRESH_MS);
     } catch (error) {
-      this.#error = `The list cannot be loaded (${error.message}).`;
+      this.#error = error;
     }
     this.#draw();
     this.#element.dispatchEvent(new CustomEvent('sessions-loaded'));
@@ -105,13 +116,8 @@ export class Sidebar {
           ${icon('plus')}New conversation
         </a>
         <div class="session-list">
-          ${this.#error
-            ? html`<p class="list-note" role="alert">
-                ${this.#error}
-                <button type="button" class="link" @click=${() => this.#load()}>Try again</button>
-              </p>`
-            : nothing}
-          ${this.#isLoaded && this.#sessions.length === 0
+          ${this.#error ? this.#trouble(this.#error) : nothing}
+          ${this.#isLoaded && !this.#error && this.#sessions.length === 0
             ? html`<p class="list-note">Your conversations will be listed here.</p>`
             : nothing}
           <ul>
@@ -124,8 +130,18 @@ export class Sidebar {
             : nothing}
         </div>
       `,
-      this.#element,
+      this.#list,
     );
+  }
+
+  #trouble(error) {
+    if (error instanceof NotSignedIn) {
+      return html`<p class="list-note">${signInLink()} to see your conversations.</p>`;
+    }
+    return html`<p class="list-note" role="alert">
+      The list cannot be loaded (${error.message}).
+      <button type="button" class="link" @click=${() => this.#load()}>Try again</button>
+    </p>`;
   }
 
   #row(session) {
@@ -141,7 +157,7 @@ export class Sidebar {
         @click=${(event) => this.#follow(event, session.session_id)}
       >
         <span class="session-title">${title}</span>
-        ${session.state === 'running'
+        ${isRunning(session)
           ? html`<span class="mark mark-open"><span class="sr-only">Running</span></span>`
           : html`<span class="session-age">${formatAge(session.last_activity_at, Date.now())}</span>`}
       </a>
@@ -155,4 +171,8 @@ export class Sidebar {
     this.toggle(false);
     this.#onOpenSession(sessionId);
   }
+}
+
+function isRunning(session) {
+  return session.state === 'running';
 }

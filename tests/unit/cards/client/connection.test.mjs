@@ -1,10 +1,10 @@
-/** The connection's rules. Spec: EMIT 2, 16; Rulings E1-E9, E25. */
+/** The connection's rules. Spec: EMIT 2, 16; Rulings E1-E10, E25, E27. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import {
-  backoffDelay, BASE_DELAY_MS, MAX_DELAY_MS, PING_INTERVAL_MS,
+  backoffDelay, BASE_DELAY_MS, MAX_DELAY_MS, PING_INTERVAL_MS, reconnectDelay,
 } from '../../../../cards/static/cards/client/index.js';
 import { Stage } from './fake_network.mjs';
 import { add, ephemeral, logged, on, opened, resumed, TRACE } from './frames.mjs';
@@ -232,18 +232,29 @@ describe('reconnecting', () => {
     assert.equal(stage.sockets.length, 2, 'not while it is connecting');
   });
 
-  it('stays closed after close and after a refusal', () => {
-    const closed = caughtUp(1);
-    closed.connection.close();
-    const refused = caughtUp(1);
-    refused.lose(1008, 'no access');
+  it('stays closed after close', () => {
+    const stage = caughtUp(1);
 
-    for (const stage of [closed, refused]) {
-      stage.timers.pass(10 * MAX_DELAY_MS);
-      assert.equal(stage.sockets.length, 1);
-      assert.equal(stage.connection.status.name, 'closed');
-    }
-    assert.equal(refused.connection.status.reason, 'no access');
+    stage.connection.close();
+    stage.timers.pass(10 * MAX_DELAY_MS);
+
+    assert.equal(stage.sockets.length, 1);
+    assert.equal(stage.connection.status.name, 'closed');
+  });
+
+  it('returns nearly at once when the server only went away', () => {
+    assert.equal(reconnectDelay(1001, 0, () => 0), 0);
+    assert.equal(reconnectDelay(1001, 0, () => 1), BASE_DELAY_MS);
+    assert.equal(reconnectDelay(1001, 2, () => 1), backoffDelay(2, () => 1), 'not again and again');
+  });
+
+  it('gives a busy server time', () => {
+    const stage = caughtUp(1);
+
+    stage.lose(1013);
+
+    assert.equal(stage.connection.status.retryInMs, 8000);
+    assert.equal(reconnectDelay(1013, 6, () => 1), MAX_DELAY_MS, 'never less than its own');
   });
 
   it('ignores a socket that it left', () => {
@@ -253,6 +264,83 @@ describe('reconnecting', () => {
 
     assert.equal(old.onmessage, null);
     assert.equal(old.isClosed, true);
+  });
+});
+
+describe('a refusal', () => {
+  it('ends the tries of who is signed out', async () => {
+    const stage = new Stage();
+    stage.isSignedOut = true;
+    stage.connection.start();
+
+    stage.lose(1006);
+    await stage.settle();
+    stage.timers.pass(10 * MAX_DELAY_MS);
+
+    assert.equal(stage.connection.status.name, 'signed_out');
+    assert.equal(stage.sockets.length, 1);
+  });
+
+  it('ends them also when it comes later', async () => {
+    const stage = caughtUp(1);
+    stage.isSignedOut = true;
+
+    stage.lose(1008, 'token revoked');
+    await stage.settle();
+
+    assert.equal(stage.connection.status.name, 'signed_out');
+  });
+
+  it('is taken for a server that is away while nobody says otherwise', async () => {
+    const stage = new Stage();
+    stage.connection.start();
+
+    stage.lose(1006);
+    await stage.settle();
+
+    assert.equal(stage.connection.status.name, 'waiting');
+    stage.timers.pass(MAX_DELAY_MS);
+    assert.equal(stage.sockets.length, 2);
+  });
+
+  it('is not looked for when a good connection breaks', async () => {
+    const stage = caughtUp(1);
+    stage.isSignedOut = true;
+
+    stage.lose(1006);
+    await stage.settle();
+
+    assert.equal(stage.connection.status.name, 'waiting');
+  });
+
+  it('that is answered too late ends nothing', async () => {
+    const stage = new Stage();
+    stage.isSignedOut = true;
+    stage.connection.start();
+
+    stage.lose(1006);
+    stage.connection.retryNow();
+    stage.serve(opened(0));
+    await stage.settle();
+
+    assert.equal(stage.connection.status.name, 'open');
+  });
+
+  it('is over when somebody has signed in', async () => {
+    const stage = new Stage();
+    stage.isSignedOut = true;
+    stage.connection.start();
+    stage.lose(1006);
+    await stage.settle();
+
+    stage.connection.retryNow();
+    await stage.settle();
+    assert.equal(stage.connection.status.name, 'signed_out', 'not while it lasts');
+    stage.isSignedOut = false;
+    stage.connection.retryNow();
+    await stage.settle();
+
+    assert.equal(stage.connection.status.name, 'connecting');
   });
 });
 
@@ -521,5 +609,114 @@ describe('messages of the user', () => {
     stage.serve(add(3, 'turn_other', 'turn'), on(4, 'set', 'turn_other', { turn_no: 1 }));
 
     assert.equal(stage.toldOf('onOutbox').at(-1).length, 1);
+  });
+});
+
+describe('a stop', () => {
+  const wish = { turnCardId: 'turn_c1', clearQueue: false };
+  const asked = (stage) => stage.sent.filter((frame) => frame.type === 'session.interrupt');
+
+  function stopped(fields = {}) {
+    const stage = caughtUp(2);
+    stage.serve(turnOf(3, 'c1'));
+    stage.connection.interrupt({ ...wish, ...fields });
+    return stage;
+  }
+
+  it('names the trace and the turn', () => {
+    const stage = stopped();
+
+    assert.deepEqual(asked(stage), [
+      { type: 'session.interrupt', trace_id: TRACE, turn_card_id: 'turn_c1' },
+    ]);
+    assert.deepEqual(stage.connection.stopping, wish);
+  });
+
+  it('clears the queue when it is meant to, and names no turn that is not known', () => {
+    assert.deepEqual(asked(stopped({ turnCardId: '', clearQueue: true })), [
+      { type: 'session.interrupt', trace_id: TRACE, clear_queue: true },
+    ]);
+  });
+
+  it('is answered by the close of its turn, and by no other', () => {
+    const stage = stopped();
+
+    stage.serve(on(4, 'close', 'card1', { status: 'cancelled' }));
+    assert.deepEqual(stage.connection.stopping, wish);
+    stage.serve(on(5, 'close', 'turn_c1', { status: 'cancelled' }));
+
+    assert.equal(stage.connection.stopping, null);
+    assert.deepEqual(stage.toldOf('onStopping'), [wish, null]);
+  });
+
+  it('without a name is answered by the close of any turn', () => {
+    const stage = stopped({ turnCardId: '' });
+
+    stage.serve(on(4, 'close', 'turn_c9', { status: 'cancelled' }, { card_kind: 'turn' }));
+
+    assert.equal(stage.connection.stopping, null);
+  });
+
+  it('is answered by the word that nothing runs', () => {
+    const stage = stopped();
+
+    stage.serve(ephemeral('updated', { state: 'idle' }));
+
+    assert.equal(stage.connection.stopping, null);
+  });
+
+  it('is not answered by other news', () => {
+    const stage = stopped();
+
+    stage.serve(ephemeral('updated', { title: 'Locks' }));
+
+    assert.deepEqual(stage.connection.stopping, wish);
+  });
+
+  it('is given up when the server refuses it', () => {
+    const stage = stopped();
+
+    stage.serve(ephemeral('error', { error: { type: 'overloaded', message: 'too many' } }));
+
+    assert.equal(stage.connection.stopping, null);
+  });
+
+  it('is asked again after a reconnect, behind the message that it means', () => {
+    const stage = caughtUp(2);
+    stage.lose();
+    stage.connection.sendMessage('Begin');
+    stage.connection.interrupt(wish);
+
+    stage.timers.pass(MAX_DELAY_MS);
+    stage.serve(opened(2), resumed(3, 2));
+
+    assert.deepEqual(stage.sent.map((frame) => frame.type), [
+      'session.resume', 'user.message', 'session.interrupt',
+    ]);
+  });
+
+  it('is not asked again when the replay shows that its turn has ended', () => {
+    const stage = stopped();
+
+    reconnect(stage, 4);
+    stage.serve(resumed(4, 4), on(4, 'close', 'turn_c1', { status: 'cancelled' }));
+
+    assert.deepEqual(asked(stage), []);
+  });
+
+  it('is not asked again when the snapshot shows that its turn has ended', async () => {
+    const stage = stopped();
+    const turn = { card_id: 'turn_c1', card_kind: 'turn', status: 'cancelled', payload: {} };
+    stage.snapshots.push({
+      session_id: 'sess_1', trace_id: TRACE, last_seq: 9, cards: [turn], prompts: [],
+    });
+
+    reconnect(stage, 9);
+    stage.serve(ephemeral('resume_failed', { reason: 'events_expired' }));
+    await stage.settle();
+    stage.serve(resumed(10, 9));
+
+    assert.deepEqual(asked(stage), []);
+    assert.equal(stage.connection.stopping, null);
   });
 });

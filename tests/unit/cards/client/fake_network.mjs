@@ -56,6 +56,7 @@ export class Stage {
     this.sockets = [];
     this.told = [];
     this.snapshots = [];
+    this.isSignedOut = false;
     let ids = 0;
     const note = (name) => (value) => this.told.push([name, value]);
     this.connection = new Connection({
@@ -70,14 +71,16 @@ export class Stage {
         note('loadSnapshot')(sessionId);
         return next ?? null;
       },
+      isSignedOut: async () => this.isSignedOut,
       createSocket: (url) => {
         this.sockets.push(new FakeSocket(url));
         return this.socket;
       },
       handlers: Object.fromEntries(
-        ['onFrame', 'onStatus', 'onReset', 'onSnapshot', 'onCaughtUp', 'onOutbox', 'onLost'].map(
-          (name) => [name, note(name)],
-        ),
+        [
+          'onFrame', 'onStatus', 'onReset', 'onSnapshot', 'onCaughtUp', 'onOutbox', 'onStopping',
+          'onLost',
+        ].map((name) => [name, note(name)]),
       ),
       ...options,
     });

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import {
-  channelText, childrenOf, initialState, loadSnapshot, MAX_TICKS, reduce, reduceBatch,
+  channelText, childrenOf, initialState, lastTurn, loadSnapshot, MAX_TICKS, reduce, reduceBatch,
+  runningTurn,
 } from '../../../../cards/static/cards/client/index.js';
 import { add, ephemeral, logged, on, opened, SESSION, TRACE } from './frames.mjs';
 
@@ -209,6 +210,67 @@ describe('session.event', () => {
     assert.equal(state.errors.length, 1);
     assert.deepEqual(state.errors[0].error, error);
     assert.equal(state.errors[0].traceId, 'tr_connection');
+  });
+});
+
+describe('the queue', () => {
+  const queue = [{ event_id: 'c2', text: 'next' }, { event_id: 'c3', text: 'last' }];
+  const updated = (seq) =>
+    logged(seq, 'session.event', { payload: { kind: 'updated', inner: { queue } } });
+  const begun = (seq) =>
+    add(seq, 'turn_c2', 'turn', { payload: { input: { event_id: 'c2', text: 'next' } } });
+
+  it('loses a message whose turn begins', () => {
+    assert.deepEqual(stateAfter(updated(1), begun(2)).queue, [queue[1]]);
+  });
+
+  it('is not touched by other cards', () => {
+    assert.deepEqual(stateAfter(updated(1), add(2, 'c2', 'tool')).queue, queue);
+  });
+
+  it('holds nothing that a snapshot shows as a turn', () => {
+    const turn = { card_id: 'turn_c2', card_kind: 'turn', status: 'open', payload: { input: { event_id: 'c2' } } };
+    const state = loadSnapshot(stateAfter(updated(1)), {
+      session_id: SESSION, trace_id: TRACE, last_seq: 9, state: 'running', cards: [turn], prompts: [],
+    });
+
+    assert.deepEqual(state.queue, [queue[1]]);
+  });
+});
+
+describe('turns', () => {
+  it('run while the newest one is open', () => {
+    const before = stateAfter(add(1, 't1', 'turn'), add(2, 'm', 'message', { parent_card_id: 't1' }));
+    const between = reduceBatch(before, [on(3, 'close', 't1', { status: 'ok' })]).state;
+    const after = reduceBatch(between, [add(4, 't2', 'turn'), add(5, 's', 'system')]).state;
+
+    assert.equal(runningTurn(initialState()), undefined);
+    assert.equal(runningTurn(before).cardId, 't1');
+    assert.equal(runningTurn(between), undefined);
+    assert.equal(lastTurn(between).cardId, 't1');
+    assert.equal(runningTurn(after).cardId, 't2');
+  });
+
+  it('that were cut off are told why by the error behind their close', () => {
+    const error = { type: 'internal', code: 'SERVER_STOPPED', message: 'stopped' };
+    const told = (seq, status) => stateAfter(
+      add(1, 't', 'turn'),
+      on(2, 'close', 't', { status }),
+      logged(seq, 'session.event', { payload: { kind: 'error', inner: { error } } }),
+    );
+
+    assert.deepEqual(told(3, 'cancelled').cards.get('t').endedBy, error);
+    assert.equal(told(3, 'ok').cards.get('t').endedBy, null);
+  });
+
+  it('are not told the errors of a connection', () => {
+    const state = stateAfter(
+      add(1, 't', 'turn'),
+      on(2, 'close', 't', { status: 'cancelled' }),
+      ephemeral('error', { error: { type: 'invalid_input', message: 'no' } }),
+    );
+
+    assert.equal(state.cards.get('t').endedBy, null);
   });
 });
 

@@ -87,6 +87,22 @@ describe('search output', () => {
     assert.equal(found.rest, 'other-9-x');
   });
 
+  it('does not take a line around a hit for a hit', () => {
+    const found = parseHits('log-1-\nlog-2- at 12:30:00\nlog:3: failed\nlog-4--1- x');
+
+    assert.deepEqual(
+      found.files.map(({ path, count, rows }) => [path, count, rows.map((row) => row.text)]),
+      [['log', 1, ['', 'at 12:30:00', 'failed', '-1- x']]],
+    );
+    assert.equal(found.rest, '');
+  });
+
+  it('finds the end of a path that looks like a line number', () => {
+    const found = parseHits('part-1:2:hit\npart-1-3-near');
+
+    assert.deepEqual(found.files[0].rows.map((row) => [row.line, row.isHit]), [[2, true], [3, false]]);
+  });
+
   it('is left alone when it holds no hit', () => {
     assert.equal(parseHits('nothing found'), null);
   });

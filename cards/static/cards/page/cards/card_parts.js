@@ -66,49 +66,6 @@ export function fold(className, isOpen, summary, body, onToggle) {
   </details>`;
 }
 
-/** The error of a card: for the user in sight, for the developer folded. */
-export function errorBlock(card) {
-  const { error } = card.payload;
-  return error ? errorBox(error) : nothing;
-}
-
-/** @param {import('../../client/types.js').ErrorInfo} error */
-export function errorBox(error) {
-  return html`<div class="error">
-    ${icon('alert')}
-    <div class="error-text">
-      <p>${error.user_message || error.message || 'Something went wrong.'}</p>
-      ${recoveryLine(error)} ${fold('error-details', false, 'Details', errorDetails(error))}
-    </div>
-  </div>`;
-}
-
-function recoveryLine({ recovery, retryable, retry_after_ms: waitMs }) {
-  const words = { retry: 'Trying again.', fallback: 'Another way is taken.', abort: 'Given up.' };
-  const action = recovery?.action;
-  const next = recovery?.next_card_id;
-  if (action) {
-    return html`<p class="error-next">
-      ${words[action] ?? humanize(action)}
-      ${next
-        ? html`<button type="button" class="link" data-action="show-card" data-target=${next}>
-            Show what replaced it
-          </button>`
-        : nothing}
-    </p>`;
-  }
-  if (!retryable) return nothing;
-  const when = waitMs ? ` in ${formatDuration(waitMs)}` : '';
-  return html`<p class="error-next">You can try again${when}.</p>`;
-}
-
-function errorDetails({ type, code, message, details }) {
-  return html`<dl class="facts">
-    ${fact('Type', type)} ${fact('Code', code)} ${fact('Message', message)}
-    ${details ? fact('More', asText(details)) : nothing}
-  </dl>`;
-}
-
 /** One line of a list of facts; nothing when there is no value. */
 export function fact(name, value) {
   if (value === undefined || value === null || value === '') return nothing;

@@ -4,8 +4,9 @@ import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { asText, budgetRows, formatBytes, humanize } from '../format.js';
 import { icon } from '../icons.js';
 import {
-  activity, duration, errorBlock, fold, metricsLine, remarkList, statusMark, statusWord, titleOf,
+  activity, duration, fold, metricsLine, remarkList, statusMark, statusWord, titleOf,
 } from './card_parts.js';
+import { errorBlock } from './error_box.js';
 
 /** A notice of the framework, with what to do about it. Spec: EMIT 10.9. */
 export function systemCard(card, view) {

@@ -4,9 +4,10 @@ import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { humanize } from '../format.js';
 import { icon } from '../icons.js';
 import {
-  activity, artifactRef, artifactRefs, costLine, duration, errorBlock, fold, remarkList,
+  activity, artifactRef, artifactRefs, costLine, duration, fold, remarkList,
   statusMark, statusWord, titleOf,
 } from './card_parts.js';
+import { errorBlock } from './error_box.js';
 
 /** A plan: its goal, how far it is, and a row per step. */
 export function planCard(card, view) {

@@ -15,27 +15,23 @@ const HIT = /^(.+?):(\d+)(?::\d+)?:\s?(.*)$/;
  */
 export function parseHits(text) {
   const lines = text.split('\n').filter((line) => line.trim() && line !== '--');
-  const files = filesWithHits(lines);
-  if (files.size === 0) return null;
+  const paths = new Set(lines.map((line) => hitOf(line)?.path).filter(Boolean));
+  const files = new Map();
   const rest = [];
   for (const line of lines) {
-    const row = hitOf(line) ?? neighbourOf(line, files);
-    if (!row) rest.push(line);
-    else files.get(row.path).rows.push(row);
+    // A neighbour first: its text may look like a hit, as `a-7- at 12:30:00` does.
+    const row = neighbourOf(line, paths) ?? hitOf(line);
+    if (row) addRow(files, row);
+    else rest.push(line);
   }
-  return { files: [...files.values()], rest: rest.join('\n') };
+  return files.size > 0 ? { files: [...files.values()], rest: rest.join('\n') } : null;
 }
 
-function filesWithHits(lines) {
-  const files = new Map();
-  for (const line of lines) {
-    const path = hitOf(line)?.path;
-    if (path === undefined) continue;
-    const file = files.get(path) ?? { path, count: 0, rows: [] };
-    file.count += 1;
-    files.set(path, file);
-  }
-  return files;
+function addRow(files, row) {
+  const file = files.get(row.path) ?? { path: row.path, count: 0, rows: [] };
+  if (row.isHit) file.count += 1;
+  file.rows.push(row);
+  files.set(row.path, file);
 }
 
 function hitOf(line) {
@@ -44,11 +40,12 @@ function hitOf(line) {
 }
 
 /** A path may hold hyphens itself; that it has hits tells where it ends. */
-function neighbourOf(line, files) {
-  for (const match of line.matchAll(/-(\d+)-\s?/g)) {
+function neighbourOf(line, paths) {
+  // The closing hyphen is looked ahead at: it may begin the next number.
+  for (const match of line.matchAll(/-(\d+)(?=-)/g)) {
     const path = line.slice(0, match.index);
-    if (!files.has(path)) continue;
-    const text = line.slice(match.index + match[0].length);
+    if (!paths.has(path)) continue;
+    const text = line.slice(match.index + match[0].length + 1).replace(/^\s/, '');
     return { path, line: Number(match[1]), text, isHit: false };
   }
   return null;

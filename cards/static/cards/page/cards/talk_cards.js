@@ -9,8 +9,9 @@ import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { channelText } from '../../client/index.js';
 import { formatClock, formatCount, humanize } from '../format.js';
 import {
-  activity, errorBlock, fold, isRunning, metricsLine, remarkList, statusMark, statusWord, titleOf,
+  activity, fold, isRunning, metricsLine, remarkList, statusMark, statusWord, titleOf,
 } from './card_parts.js';
+import { brokeOff, errorBlock, turnError } from './error_box.js';
 
 /** A round of the conversation: the user's words, what followed, how it ended. */
 export function turnCard(card, view) {
@@ -18,8 +19,8 @@ export function turnCard(card, view) {
     ${userWords(card)}
     <div class="answer">
       ${remarkList(card)} ${view.children}
-      ${isRunning(card) && !isSpeaking(view) ? html`<p class="working"><span></span>Working</p>` : nothing}
-      ${activity(card)} ${errorBlock(card)} ${turnFoot(card)}
+      ${isRunning(card) ? working(view) : nothing}
+      ${activity(card)} ${turnError(card)} ${turnFoot(card)}
     </div>
   `;
 }
@@ -44,7 +45,17 @@ function attachment(block) {
   return html`<span class="chip">${humanize(block.type)}${name ? `: ${name}` : ''}</span>`;
 }
 
-/** The words "Working" would repeat what a growing message shows already. */
+/** The style sheet picks the words: what is known depends on the connection. */
+function working(view) {
+  return html`<p class="working ${isSpeaking(view) ? 'is-speaking' : ''}">
+    <span class="working-dot"></span>
+    <span class="working-known">Working</span>
+    <span class="working-reconnecting">Reconnecting. Whether this goes on is not known yet.</span>
+    <span class="working-unknown">Disconnected. Whether this goes on is not known.</span>
+  </p>`;
+}
+
+/** The word "Working" would repeat what a growing message shows already. */
 function isSpeaking(view) {
   const last = view.lastChild();
   return Boolean(last && last.status === 'open' && last.channels.size > 0);
@@ -76,6 +87,7 @@ export function messageCard(card, view) {
     ${stopped ? html`<p class="aside">${stopped}</p>` : nothing}
     ${remarkList(card)} ${errorBlock(card)}
     ${card.status === 'cancelled' ? html`<p class="aside">Stopped here.</p>` : nothing}
+    ${brokeOff(card) ? html`<p class="aside">Broke off here.</p>` : nothing}
     ${card.status === 'failed' && !card.payload.error ? html`<p class="aside">${statusWord(card)}</p>` : nothing}
     ${view.children}
   `;

@@ -4,9 +4,10 @@ import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { humanize } from '../format.js';
 import { icon } from '../icons.js';
 import {
-  activity, artifactRefs, costLine, duration, errorBlock, fact, fold, isRunning, remarkList,
+  activity, artifactRefs, costLine, duration, fact, fold, isRunning, remarkList,
   statusMark, statusWord, titleOf,
 } from './card_parts.js';
+import { errorBlock } from './error_box.js';
 import { briefInput, toolInputView, toolOutputView } from './tool_output.js';
 
 /** A tool call: one line, and behind it what went in and what came out. */
