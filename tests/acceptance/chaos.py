@@ -35,7 +35,7 @@ from tests.services import CardwireServer
 ENGINE = "tests.acceptance.engines.ChaosEngine"
 
 #: Frames of all clients after which the server is killed, at most.
-MAX_FRAMES_PER_LIFE = 4000
+MAX_FRAMES_PER_LIFE = 1500
 
 #: Seconds after which a client that waits for a frame asks again.
 PATIENCE_S = 5.0
