@@ -2,11 +2,17 @@
 
 import os
 import time
+from datetime import UTC, datetime
 
 
 def now_ms() -> int:
     """Return the present Unix time in whole milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+def utc_now() -> datetime:
+    """Return the present time, in whole milliseconds as the wire has them."""
+    return datetime.fromtimestamp(now_ms() / 1000, UTC)
 
 
 class Entropy:

@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 #: told so. Spec: none; ours.
 MAX_WAITING_FRAMES = 256
 
+#: Of the largest frame, how many may wait by their size.
+MAX_WAITING_LARGE_FRAMES = 2
+
 #: Frames up to this length are looked at before they wait, so that a ping is
 #: answered while earlier frames wait for the database.
 MAX_PING_CHARS = 4096
@@ -72,6 +75,7 @@ class CardConsumer(AsyncConsumer):
         self._connection: Connection | None = None
         self._visit: Visit | None = None
         self._frames: asyncio.Queue[str | RemoteProtocolError] = asyncio.Queue()
+        self._waiting_chars = 0
         self._reader: asyncio.Task[None] | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._heard_at = 0.0
@@ -148,16 +152,24 @@ class CardConsumer(AsyncConsumer):
             connection.close(TOO_LARGE)
         elif text is not None and _is_ping(text):
             connection.pong()
-        elif self._frames.qsize() >= MAX_WAITING_FRAMES:
+        elif self._is_full(text or ""):
             connection.tell_error(
                 make_error(
                     ErrorType.OVERLOADED,
-                    f"{MAX_WAITING_FRAMES} frames wait; this one had no effect",
+                    f"{self._frames.qsize()} frames wait; this one had no effect",
                     code="TOO_MANY_FRAMES",
                 )
             )
         else:
+            self._waiting_chars += len(text or "")
             self._frames.put_nowait(_binary_frame() if text is None else text)
+
+    def _is_full(self, text: str) -> bool:
+        most_chars = MAX_WAITING_LARGE_FRAMES * self._max_frame_bytes
+        return (
+            self._frames.qsize() >= MAX_WAITING_FRAMES
+            or self._waiting_chars + len(text) > most_chars
+        )
 
     async def _handle_frames(self, connection: Connection) -> None:
         while True:
@@ -165,6 +177,7 @@ class CardConsumer(AsyncConsumer):
             if isinstance(frame, RemoteProtocolError):
                 connection.tell_error(frame.error)
             else:
+                self._waiting_chars -= len(frame)
                 await connection.receive(frame)
 
     async def websocket_disconnect(self, message: dict[str, Any]) -> None:

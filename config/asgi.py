@@ -45,6 +45,8 @@ install(
     stalled_after_s=settings.CARDWIRE_STALLED_AFTER_S,
     on_start=hub().start,
     on_stop=stop,
+    # Beyond the grace: the log's patience, and the sockets' own grace.
+    stop_timeout_s=settings.CARDWIRE_STOP_GRACE_S + 15,
 )
 
 consumer = CardConsumer.as_asgi(

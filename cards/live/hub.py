@@ -6,12 +6,12 @@ Spec: Rulings E1, E14, E26, E27; design.md 1, 4.
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from django.db import Error as DatabaseError
 
-from cards.clock import Entropy, now_ms
+from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.membership import Membership
 from cards.live.runtime import RuntimeSettings
@@ -238,7 +238,7 @@ class Hub:
         await self._membership.join()
         await self._membership.renew()
         me = self._membership.me
-        gone = await run_in_database(gone_workers, me, _utc_now())
+        gone = await run_in_database(gone_workers, me, utc_now())
         lost = await run_in_database(
             sessions_owned_by, [*gone, me.worker_id], limit=MAX_TAKEN_PER_ROUND
         )
@@ -279,7 +279,7 @@ class Hub:
         written = await run_in_database(
             sessions_at_work,
             self._membership.me.worker_id,
-            since=_utc_now() - RECENT,
+            since=utc_now() - RECENT,
         )
         followed = [pk for pk in written if pk in self._stored]
         if followed:
@@ -342,7 +342,3 @@ async def _log_failure(look: Coroutine[None, None, None]) -> None:
     except DatabaseError as error:
         # The next round looks again.
         logger.warning("a look at the database failed: %s", error)
-
-
-def _utc_now() -> datetime:
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)

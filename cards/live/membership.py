@@ -4,10 +4,10 @@ Spec: Ruling E14; design.md 4; docs/decisions/0004-a-lease-per-worker.md.
 """
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-from cards.clock import Entropy, now_ms
+from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches
 from cards.ownership import ThisWorker, renew_lease, retire
 from cards.process_lock import ProcessLock, kernel_id
@@ -63,7 +63,7 @@ class Membership:
         Raises:
             django.db.Error: The database cannot be written.
         """
-        await self._writes.run(None, renew_lease, self.me, _utc_now())
+        await self._writes.run(None, renew_lease, self.me, utc_now())
 
     def begin_to_leave(self) -> None:
         """Take no session any more."""
@@ -80,7 +80,3 @@ class Membership:
             self._has_joined = False
             self._lock.release()
             await self._writes.run(None, retire, self.me)
-
-
-def _utc_now() -> datetime:
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)

@@ -7,9 +7,8 @@ Spec: Ruling E14; interfaces.md, Commands.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from cards.clock import now_ms
+from cards.clock import now_ms, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.errors import worker_lost
 from cards.live.membership import Membership
@@ -73,7 +72,7 @@ class OrphanCleanup:
         """
         found = Found()
         me = self._membership.me
-        gone = await run_in_database(gone_workers, me, _utc_now())
+        gone = await run_in_database(gone_workers, me, utc_now())
         for session_pk in await run_in_database(lost_sessions, gone):
             if is_dry_run:
                 await self._count(session_pk, found)
@@ -92,7 +91,7 @@ class OrphanCleanup:
     async def _close(self, session_pk: int, found: Found) -> None:
         await self._membership.join()
         hold = await self._writes.run(
-            session_pk, take_session, session_pk, self._membership.me, _utc_now()
+            session_pk, take_session, session_pk, self._membership.me, utc_now()
         )
         record = await run_in_database(find_session_by_pk, session_pk)
         if hold is None or record is None:
@@ -123,7 +122,3 @@ class OrphanCleanup:
     async def _lost_turns(self, session_pk: int) -> list[TurnRecord]:
         turns = await run_in_database(unfinished_turns, session_pk)
         return [turn for turn in turns if turn.state == "running"]
-
-
-def _utc_now() -> datetime:
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)

@@ -5,12 +5,11 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
 
 from django.db import Error as DatabaseError
 
-from cards.clock import Entropy, now_ms
+from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.membership import Membership
 from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
@@ -186,7 +185,7 @@ class LiveSession:
             session_id=self.session_id,
             trace_id=self.trace_id,
             principal=self.principal,
-            now=_utc_now(),
+            now=utc_now(),
             session_limit=self._services.session_limit,
             first_turn=first_turn,
             me=self._services.membership.candidate,
@@ -295,7 +294,7 @@ class LiveSession:
             run_id=mint_run_id(random_hex),
             message=accepted,
             title=shorten(accepted["text"], TITLE_CHARS),
-            accepted_at=_utc_now(),
+            accepted_at=utc_now(),
         )
 
     async def interrupt(
@@ -347,7 +346,7 @@ class LiveSession:
             store_injection,
             session_pk=self.record.pk,
             text=text,
-            now=_utc_now(),
+            now=utc_now(),
         )
         if is_kept and self.is_working:
             await self.look_for_work()
@@ -369,7 +368,7 @@ class LiveSession:
         with self.in_use():
             async with self._lock:
                 hold = await self._services.writes.run(
-                    self.record.pk, take_session, self.record.pk, me, _utc_now()
+                    self.record.pk, take_session, self.record.pk, me, utc_now()
                 )
                 if hold is not None:
                     (await self._runtime_of(hold)).take_up([])
@@ -508,7 +507,3 @@ def accepted_message(message: UserMessage) -> AcceptedMessage:
         coordinator_mode=message.coordinator_mode,
         plan_confirmation=message.plan_confirmation,
     )
-
-
-def _utc_now() -> datetime:
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)

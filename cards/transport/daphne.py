@@ -22,23 +22,23 @@ from zope.interface import implementer
 
 from cards.transport.asgi import Send, SendTransport
 from cards.transport.framing import Batch
+from cards.transport.sockets import CLOSE_GRACE_S, Sockets
 from cards.transport.stalls import Progress
 
 logger = logging.getLogger(__name__)
 
-#: Bytes of answers that a client may have waiting while it reads nothing.
+#: Bytes of answers that a client may have waiting while it is behind, and what each
+#: of them costs beside its own.
 MAX_UNREAD_ANSWER_BYTES = 1024 * 1024
+ANSWER_OVERHEAD_BYTES = 64
 
 #: Messages of one client that may wait for its consumer before the socket is read no
 #: further, and seconds until that is looked at again.
 MAX_WAITING_MESSAGES = 1000
 READ_AGAIN_S = 0.02
 
-#: Seconds that a client has to take a close frame before its connection is cut.
-CLOSE_GRACE_S = 3.0
-
-#: Looks for stalled clients within the time that they have.
-LOOKS_PER_STALL = 4
+#: Seconds that an orderly stop may take as a whole.
+STOP_TIMEOUT_S = 75.0
 
 #: Close code of a client that does not read. Spec: RFC 6455 7.4, IANA registry.
 TRY_AGAIN_LATER = 1013
@@ -74,15 +74,21 @@ class DaphneTransport:
         if self._protocol.state != WebSocketProtocol.STATE_OPEN:
             return
         size = len(batch.framed)
-        if not self.is_writable:
-            # Only answers to the client's own frames come now; one that asks and
-            # asks and reads nothing must not fill the memory.
-            self._unread_answer_bytes += size
-            if self._unread_answer_bytes > MAX_UNREAD_ANSWER_BYTES:
-                self.close_stalled()
-                return
-        self.progress.written_bytes += size
-        self._protocol.transport.write(batch.framed)
+        if self.may_write(size):
+            self.progress.written_bytes += size
+            self._protocol.transport.write(batch.framed)
+
+    def may_write(self, size: int) -> bool:
+        """Tell whether there is room for so many bytes; if not, close the client."""
+        if self.is_writable:
+            return True
+        # Only answers to the client's own frames come now; one that asks and asks
+        # and reads nothing must not fill the memory.
+        self._unread_answer_bytes += size + ANSWER_OVERHEAD_BYTES
+        if self._unread_answer_bytes <= MAX_UNREAD_ANSWER_BYTES:
+            return True
+        self.close_stalled()
+        return False
 
     def close(self, code: int) -> None:
         """See `Transport.close`; daphne itself refuses most codes below 3000."""
@@ -91,15 +97,18 @@ class DaphneTransport:
 
     def close_stalled(self) -> None:
         """Close a client that does not read; it may come back and resume."""
-        logger.info("a client does not read; closing with %d", TRY_AGAIN_LATER)
-        self.close(TRY_AGAIN_LATER)
-        # The close frame is behind what the client does not read.
-        asyncio.get_running_loop().call_later(CLOSE_GRACE_S, self.cut)
+        if self._protocol.state == WebSocketProtocol.STATE_OPEN:
+            logger.info("a client does not read; closing with %d", TRY_AGAIN_LATER)
+            # Behind what the client does not read: autobahn cuts it after the grace.
+            self.close(TRY_AGAIN_LATER)
+        elif self._protocol.state == WebSocketProtocol.STATE_CLOSED:
+            # It said goodbye and does not take what was on its way; nobody else
+            # waits for that any more.
+            self.cut()
 
     def cut(self) -> None:
         """Drop the connection, whatever is unsent."""
-        if self._protocol.state != WebSocketProtocol.STATE_CLOSED:
-            self._protocol.transport.abortConnection()
+        self._protocol.transport.abortConnection()
 
     @property
     def unsent_bytes(self) -> int:
@@ -123,65 +132,14 @@ class DaphneTransport:
 
 
 def _unsent_bytes(transport: Any) -> int:
-    # Twisted's own buffer, and the kernel's where it tells.
+    # Twisted's own buffer, and the kernel's where it tells. Under TLS both are those
+    # of the inner transport, and `getHandle` would give something else.
     buffered = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
     try:
-        answer = fcntl.ioctl(transport.getHandle(), termios.TIOCOUTQ, b"\0" * 4)
+        answer = fcntl.ioctl(transport.fileno(), termios.TIOCOUTQ, b"\0" * 4)
     except OSError:
         return int(buffered)
     return int(buffered) + int(struct.unpack("i", answer)[0])
-
-
-class Sockets:
-    """The open sockets of the process."""
-
-    def __init__(self) -> None:
-        self.stalled_after_s = 0.0
-        self._open: set[DaphneTransport] = set()
-        self._none_left = asyncio.Event()
-        self._is_looking = False
-
-    def add(self, transport: DaphneTransport) -> None:
-        """Know a socket that was opened."""
-        self._open.add(transport)
-        if self.stalled_after_s and not self._is_looking:
-            self._is_looking = True
-            self._look_later()
-
-    def remove(self, transport: DaphneTransport) -> None:
-        """Forget a socket that is gone."""
-        self._open.discard(transport)
-        if not self._open:
-            self._none_left.set()
-
-    def _look_later(self) -> None:
-        delay_s = self.stalled_after_s / LOOKS_PER_STALL
-        asyncio.get_running_loop().call_later(delay_s, self._look)
-
-    def _look(self) -> None:
-        self.close_stalled(asyncio.get_running_loop().time())
-        self._look_later()
-
-    def close_stalled(self, now: float) -> None:
-        """Close those that have read nothing for too long."""
-        for transport in tuple(self._open):
-            stalled_s = transport.progress.look(transport.unsent_bytes, now)
-            if stalled_s >= self.stalled_after_s:
-                self._open.discard(transport)
-                transport.close_stalled()
-
-    async def close_all(self, code: int) -> None:
-        """Close all sockets behind what was written to them, within a bound."""
-        for transport in tuple(self._open):
-            transport.close(code)
-        self._none_left.clear()
-        if self._open:
-            try:
-                async with asyncio.timeout(CLOSE_GRACE_S):
-                    await self._none_left.wait()
-            except TimeoutError:
-                for transport in tuple(self._open):
-                    transport.cut()
 
 
 sockets = Sockets()
@@ -203,6 +161,8 @@ class CardwireWebSocketProtocol(WebSocketProtocol):
         self.maxMessagePayloadSize = self.max_message_bytes
         self.maxFramePayloadSize = self.max_message_bytes
         self.failByDrop = False
+        # Autobahn's own is a second: too short for a slow client.
+        self.closeHandshakeTimeout = CLOSE_GRACE_S
         now = asyncio.get_running_loop().time()
         self.cardwire_transport = DaphneTransport(self, now)
         token = _daphne_transport.set(self.cardwire_transport)
@@ -241,11 +201,28 @@ class CardwireWebSocketProtocol(WebSocketProtocol):
             self.is_read_paused = False
             self.transport.resumeProducing()
 
+    def onPing(self, payload: bytes) -> None:  # noqa: N802
+        """Answer, within what a client that is behind may have waiting."""
+        if self.cardwire_transport.may_write(len(payload)):
+            super().onPing(payload)
+
+    def _sendAutoPing(self) -> None:  # noqa: N802
+        # Daphne asks for another ping after 20 s, although the client has 30 s to
+        # answer the first. Autobahn knows one ping only: it would refuse the late
+        # answer, forget the first timer without stopping it, and drop the client.
+        if self.autoPingTimeoutCall is None:
+            super()._sendAutoPing()
+
     def onAutoPingTimeout(self) -> None:  # noqa: N802
-        """Drop a client that does not answer, unless the ping is still unsent."""
+        """Drop a client that does not answer, unless it was behind meanwhile."""
         # Behind megabytes that a slow client reads, its pong takes its time; whether
-        # it reads at all is looked at elsewhere.
-        if sockets.stalled_after_s and self.cardwire_transport.unsent_bytes:
+        # it reads at all is looked at elsewhere. Daphne soon pings again.
+        now = asyncio.get_running_loop().time()
+        transport = self.cardwire_transport
+        behind_s = now - transport.progress.behind_at
+        if sockets.stalled_after_s and (
+            transport.unsent_bytes or behind_s < self.autoPingTimeout
+        ):
             self.autoPingTimeoutCall = None
         else:
             super().onAutoPingTimeout()
@@ -268,6 +245,7 @@ def install(
     stalled_after_s: float,
     on_start: Callable[[], None],
     on_stop: Callable[[], Awaitable[None]],
+    stop_timeout_s: float = STOP_TIMEOUT_S,
 ) -> None:
     """Have daphne make our protocol for every WebSocket of this process.
 
@@ -277,8 +255,9 @@ def install(
             with 1013; 0 for never.
         on_start: Called once the event loop runs.
         on_stop: Awaited on SIGTERM and SIGINT while all sockets still work.
+        stop_timeout_s: Seconds after which the process ends all the same.
 
-    On another server nothing calls the last two.
+    On another server nothing calls `on_start` and `on_stop`.
 
     Spec: Ruling E22; design.md 3.
     """
@@ -291,13 +270,15 @@ def install(
     if server is None or reactor is None:
         return
     # At the start itself the asyncio loop is not running yet.
-    reactor.callWhenRunning(reactor.callLater, 0, on_start)
+    reactor.callWhenRunning(reactor.callLater, 0, _start, on_start)
     kill_applications = server.Server.kill_all_applications
 
     def stop_first(self: Any) -> Any:
         # Daphne cancels every application at once, and with them what they would
         # still say.
-        stopping = Deferred.fromFuture(asyncio.ensure_future(_stop(on_stop)))
+        stopping = Deferred.fromFuture(
+            asyncio.ensure_future(_stop(on_stop, stop_timeout_s))
+        )
         return stopping.addCallback(lambda _: kill_applications(self))
 
     server.Server.kill_all_applications = stop_first
@@ -314,8 +295,19 @@ def install(
     server.Server.log_action = log_without_query
 
 
-async def _stop(on_stop: Callable[[], Awaitable[None]]) -> None:
+def _start(on_start: Callable[[], None]) -> None:
     try:
-        await on_stop()
+        on_start()
+    except Exception:
+        # Twisted's log leads nowhere in daphne.
+        logger.exception("the start was not orderly")
+
+
+async def _stop(on_stop: Callable[[], Awaitable[None]], timeout_s: float) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await on_stop()
+    except TimeoutError:
+        logger.warning("the stop took more than %g s; ending all the same", timeout_s)
     except Exception:
         logger.exception("the stop was not orderly; the next worker cleans up")
