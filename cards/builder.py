@@ -91,6 +91,11 @@ class Builder:
         #: Frames that came for a closed card and were not sent. Spec: Ruling E12.
         self.dropped_count = 0
 
+    def take_dropped_count(self) -> int:
+        """Return how many frames were dropped since the last call."""
+        dropped, self.dropped_count = self.dropped_count, 0
+        return dropped
+
     @property
     def writer(self) -> SessionWriter:
         """The session's writer, for flushing and back-pressure."""

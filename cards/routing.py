@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.urls import path
+from django.urls import path, re_path
 
 
 def websocket_routes(consumer: Any) -> list[Any]:
@@ -10,4 +10,10 @@ def websocket_routes(consumer: Any) -> list[Any]:
 
     Spec: EMIT 2.1.
     """
-    return [path("v1/ws", consumer)]
+    nobody: Any = _refuse
+    return [path("v1/ws", consumer), re_path("", nobody)]
+
+
+async def _refuse(scope: Any, receive: Any, send: Any) -> None:
+    # Without a route channels raises, and anybody could fill the log with it.
+    await send({"type": "websocket.close"})

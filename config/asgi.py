@@ -57,11 +57,13 @@ consumer = CardConsumer.as_asgi(
     allow_anonymous=settings.CARDWIRE_ALLOW_ANONYMOUS,
 )
 
+
 application = ProtocolTypeRouter(
     {
         "http": http_application,
         "websocket": BrowserOriginValidator(
-            URLRouter(websocket_routes(consumer)), settings.ALLOWED_HOSTS
+            URLRouter(websocket_routes(consumer)),
+            settings.ALLOWED_HOSTS,
         ),
     }
 )

@@ -2,6 +2,7 @@
 
 import argparse
 import http.client
+import socket
 import threading
 import time
 from http import HTTPStatus
@@ -14,10 +15,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m config.serve")
     parser.add_argument("--port", type=int, default=8081)
     port: int = parser.parse_args().port
+    _check_free(port)
     threading.Thread(target=_announce, args=(port,), daemon=True).start()
     CommandLineInterface().run(
         ["-b", "127.0.0.1", "-p", str(port), "-v", "0", "config.asgi:application"]
     )
+
+
+def _check_free(port: int) -> None:
+    """End with the reason when somebody else answers there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise SystemExit(
+                f"port {port} cannot be used ({error.strerror});"
+                " choose another: make run PORT=…"
+            ) from error
 
 
 def _announce(port: int) -> None:

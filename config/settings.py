@@ -241,6 +241,8 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
+        # Django's own handler would say everything twice.
+        "django": {"handlers": [], "level": "INFO", "propagate": True},
         # One line per HTTP request is the proxy's business.
         "daphne": {"level": "WARNING"},
         "django.channels.server": {"level": "WARNING"},

@@ -8,9 +8,11 @@ from msgspec import UNSET
 from cards.engine.block import Block, Context
 from cards.engine.errors import error_info
 from cards.engine.values import (
+    NoteSeverity,
     count_or_unset,
     fraction_or_unset,
     json_or_unset,
+    one_of,
     text_or_unset,
 )
 from cards.protocol.card_tree import Card
@@ -158,7 +160,8 @@ class Tool(Block):
 
         Spec: EMIT 11.
         """
-        inner = NoteInner(text=clean_text(text), severity=Severity(severity))
+        word = one_of("severity", severity, NoteSeverity)
+        inner = NoteInner(text=clean_text(text), severity=Severity(word))
         await self._tick(TickKind.NOTE, inner)
 
     async def _tick(self, kind: TickKind, inner: Payload) -> None:

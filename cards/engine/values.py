@@ -20,6 +20,7 @@ Strategy = Literal["sequential", "parallel", "mixed"]
 TodoStatus = Literal["pending", "in_progress", "completed", "cancelled"]
 BudgetKind = Literal["warning", "exhausted", "reset"]
 MemoryOp = Literal["read", "write", "compact"]
+NoteSeverity = Literal["info", "warn", "error"]
 
 Word = TypeVar("Word", bound=str)
 
@@ -98,6 +99,10 @@ def budget_or_unset(
     """
     if not amounts:
         return UNSET
+    if not isinstance(amounts, Mapping):
+        raise TypeError(
+            f"a budget is a mapping such as {{'tokens': 1000}}, not {amounts!r}"
+        )
     unknown = set(amounts) - {"tokens", "usd", "calls"}
     if unknown:
         raise ValueError(

@@ -455,7 +455,8 @@ class Connection:
                 trace_id=live.trace_id, from_seq=plan.from_seq, to_seq=plan.to_seq
             ),
         )
-        self._move_cursor(plan.from_seq - 1)
+        # Never ahead: an earlier resume may have promised what is not sent yet.
+        self._move_cursor(min(self._cursor, plan.from_seq - 1))
         self.pump()
 
     async def _session_of_trace(self, trace_id: str) -> LiveSession | None:

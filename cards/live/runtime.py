@@ -409,6 +409,13 @@ class SessionRuntime:
         if self._log.writer.failure is not None:
             raise self._log.writer.failure
         status, error = running.ending or self._outcome(running.task)
+        dropped = self._log.builder.take_dropped_count()
+        if dropped and running.ending is None:
+            logger.warning(
+                "session %s: %d frames of the engine came for closed cards",
+                self._name,
+                dropped,
+            )
         self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
         await self._log.writer.flush()
         self._remember(record, context)
@@ -497,10 +504,13 @@ class SessionRuntime:
     # When the log cannot be written.
 
     def _log_failed(self, failure: Exception) -> None:
-        if not isinstance(failure.__cause__, OwnerReplaced):
+        running = self._running
+        is_replaced = isinstance(failure.__cause__, OwnerReplaced)
+        # Once a turn: its recovery may fail as often as it is tried.
+        if not is_replaced and (running is None or running.ending is None):
             self._owner.trouble(saving_fails())
-        if self._running is not None:
-            self._running.end(CloseStatus.FAILED)
+        if running is not None:
+            running.end(CloseStatus.FAILED)
 
     async def _recover(self, record: TurnRecord) -> None:
         """Close what the lost turn left open in the log, once it is back."""
@@ -524,9 +534,9 @@ async def _run_engine(engine: Engine, turn: Turn) -> None:
     # Called within the task: an engine may fail before it gives a coroutine.
     try:
         await engine.run(turn)
-    except SystemExit as error:
+    except (SystemExit, KeyboardInterrupt) as error:
         # asyncio would end the whole process with it.
-        raise RuntimeError(f"the engine called sys.exit({error.code!r})") from error
+        raise RuntimeError(f"the engine raised {error!r}") from error
 
 
 def turn_input(record: TurnRecord) -> TurnInput:

@@ -181,6 +181,7 @@ class Committer:
         if self._store is None:
             self._store = self._open_store()
         deadline = time.monotonic() + self._patience_s
+        is_told = False
         while True:
             try:
                 self._store.write(entries)
@@ -188,7 +189,9 @@ class Committer:
             except StoreUnavailable as error:
                 if time.monotonic() >= deadline:
                     raise
-                logger.warning("the event log is unavailable, trying again: %s", error)
+                if not is_told:
+                    logger.warning("the event log is away, trying again: %s", error)
+                    is_told = True
                 time.sleep(RETRY_S)
 
     def _count_bytes(self, count: int) -> None:

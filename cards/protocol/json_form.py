@@ -55,6 +55,8 @@ def clean_text(text: str) -> str:
 
     Spec: Ruling E22.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text is a str, not {text!r}")
     # Of a subclass such as SafeString, which the encoder refuses, only the text.
     text = str.__str__(text)
     if "\x00" in text:

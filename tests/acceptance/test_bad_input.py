@@ -206,3 +206,16 @@ class TestForeignOrigin:
 
     def test_own_origin_is_welcome(self, scripted: CardwireServer) -> None:
         assert inner_kind(self.handshake(scripted, Origin=scripted.url)) == "opened"
+
+
+class TestOtherAddress:
+    @pytest.mark.parametrize("path", ["/v1/ws/", "/", "/v1/wss"])
+    def test_is_refused_without_a_word_in_the_log(
+        self, scripted: CardwireServer, path: str
+    ) -> None:
+        url = scripted.socket_url.removesuffix("/v1/ws") + path
+        with pytest.raises(InvalidStatus) as refusal:
+            connect(url)
+
+        assert refusal.value.response.status_code == 403
+        assert "Traceback" not in scripted.log

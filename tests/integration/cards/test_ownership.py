@@ -34,6 +34,7 @@ class Waiting:
     async def __call__(self, turn: Turn) -> None:
         self.runs += 1
         async with turn.message() as message, turn.tool("Bash"):
+            await turn.flush()
             self.is_inside.set()
             await self.goes_on.wait()
             await message.text("late")

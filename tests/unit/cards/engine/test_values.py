@@ -20,6 +20,7 @@ from cards.engine.values import (
     texts_or_unset,
 )
 from cards.protocol.envelope import MAX_SAFE_INTEGER, BudgetAmount
+from cards.protocol.json_form import clean_text
 
 
 class Level(IntEnum):
@@ -147,3 +148,15 @@ class TestOneOf:
     def test_names_what_is_allowed(self) -> None:
         with pytest.raises(ValueError, match="size 'huge'; allowed: big, small"):
             one_of("size", "huge", Literal["big", "small"])
+
+
+class TestBudgetOfNumbers:
+    def test_is_refused_with_an_example(self) -> None:
+        with pytest.raises(TypeError, match="mapping such as"):
+            budget_or_unset(1)  # type: ignore[arg-type]
+
+
+class TestNoText:
+    def test_is_refused_by_what_it_is(self) -> None:
+        with pytest.raises(TypeError, match="text is a str, not None"):
+            clean_text(None)  # type: ignore[arg-type]
