@@ -5,7 +5,7 @@ Spec: Rulings E1, E14, E26, E27; design.md 1, 4.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -46,7 +46,7 @@ ROUND_S = 1.0
 #: How far back a round looks; clocks of workers differ less.
 RECENT = timedelta(seconds=10)
 
-#: Of the lease, after which it is renewed and the lost are looked for.
+#: How often within a lease it is renewed, and the lost are looked for.
 RENEWALS_PER_LEASE = 3
 
 #: Most sessions that one round takes over.
@@ -208,26 +208,21 @@ class Hub:
     def start(self) -> None:
         """Begin to make rounds and to hear the other workers; once."""
         if not self._tasks:
+            renewal_s = self._lease_s / RENEWALS_PER_LEASE
             self._tasks = [
-                asyncio.create_task(self._make_rounds()),
+                # Apart from the others, which may take their time.
+                asyncio.create_task(_again_and_again(self._renew, renewal_s)),
+                asyncio.create_task(_again_and_again(self.find_the_lost, renewal_s)),
+                asyncio.create_task(_again_and_again(self.look_around, ROUND_S)),
                 asyncio.create_task(self._doorbell.listen(self._rung)),
             ]
 
-    async def _make_rounds(self) -> None:
-        renewed_at = float("-inf")
-        clock = asyncio.get_running_loop().time
-        while True:
-            try:
-                if clock() - renewed_at >= self._lease_s / RENEWALS_PER_LEASE:
-                    await self.find_the_lost()
-                    renewed_at = clock()
-                await self.look_around()
-            except (DatabaseError, OSError) as error:
-                logger.warning("a round was not made: %s", error)
-            await asyncio.sleep(ROUND_S)
+    async def _renew(self) -> None:
+        await self._membership.join()
+        await self._membership.renew()
 
     async def find_the_lost(self) -> None:
-        """Renew the lease, and take over what nobody runs any more.
+        """Take over what nobody runs any more.
 
         Raises:
             django.db.Error: The database is away.
@@ -236,7 +231,6 @@ class Hub:
         Spec: Ruling E14.
         """
         await self._membership.join()
-        await self._membership.renew()
         me = self._membership.me
         gone = await run_in_database(gone_workers, me, utc_now())
         lost = await run_in_database(
@@ -336,9 +330,19 @@ class Hub:
             logger.warning("the lease is left to expire: %s", error)
 
 
+async def _again_and_again(
+    action: Callable[[], Coroutine[None, None, None]], pause_s: float
+) -> None:
+    while True:
+        await _log_failure(action())
+        await asyncio.sleep(pause_s)
+
+
 async def _log_failure(look: Coroutine[None, None, None]) -> None:
+    # Whatever it is, the next round looks again.
     try:
         await look
-    except DatabaseError as error:
-        # The next round looks again.
+    except (DatabaseError, OSError) as error:
         logger.warning("a look at the database failed: %s", error)
+    except Exception:
+        logger.exception("a look at the database broke down")

@@ -201,10 +201,11 @@ class TestFailure:
         [
             (RuntimeError("why \ud83d"), "why \ufffd"),
             (Stops(), "Stops"),
-            (SystemExit(3), "sys.exit(3)"),
+            (SystemExit(3), "SystemExit(3)"),
+            (KeyboardInterrupt(), "KeyboardInterrupt()"),
             (ExceptionGroup("several", [OSError()]), "several"),
         ],
-        ids=["exception", "base exception", "exit", "group"],
+        ids=["exception", "base exception", "exit", "interrupt", "group"],
     )
     @pytest.mark.parametrize("shows", [False, True])
     async def test_of_any_kind_fails_the_turn_once(
