@@ -139,7 +139,8 @@ class Scene:
             if kind_of(frame) == "opened":
                 due = self.due_after_opened(frame["envelope"]["session_id"], inner, due)
             elif kind_of(frame) == "resumed":
-                due = inner["from_seq"]
+                # What was due before stays due. Spec: Ruling E5.
+                due = min(inner["from_seq"], due or inner["from_seq"])
             elif kind_of(frame) == "":
                 assert due is not None
                 assert frame["envelope"]["seq"] == due
