@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 #: Close code of a client that may be here no longer. Spec: RFC 6455 7.4.
 POLICY_VIOLATION = 1008
 
+#: Principals whose messages are remembered before it is looked whose may be forgotten.
+FEW_RATES = 1000
+
 #: What counts as a message; an answer to us never does. Spec: case HC-62.
 _COUNTED = (UserMessage, UserInject, SessionCreate)
 
@@ -41,16 +44,31 @@ class Visit:
         self, identity: Identity, close: Close, rate: RateLimit | None
     ) -> None:
         self.identity = identity
-        self.close = close
+        self._close = close
         self._rate = rate
+        self._is_over = False
+
+    def send_away(self) -> None:
+        """Close the socket, and hear nothing more."""
+        self._is_over = True
+        self._close(POLICY_VIOLATION)
 
     def admit(self, message: AnyClientMessage) -> None:
         """Count a message.
 
         Raises:
-            RemoteProtocolError: Too many came within a minute; this one has no
-                effect.
+            RemoteProtocolError: Too many came within a minute, or the client may be
+                here no longer; the message has no effect.
         """
+        if self._is_over:
+            # A client that leaves our close frame unanswered may still send.
+            raise RemoteProtocolError(
+                make_error(
+                    ErrorType.PERMISSION_DENIED,
+                    "the token or sign-in holds no longer; this had no effect",
+                    code="SIGNED_OUT",
+                )
+            )
         if self._rate is None or not isinstance(message, _COUNTED):
             return
         wait_ms = self._rate.admit(asyncio.get_running_loop().time())
@@ -85,6 +103,7 @@ class Admission:
         self._visits: set[Visit] = set()
         self._counts: Counter[Principal] = Counter()
         self._rates: dict[Principal, RateLimit] = {}
+        self._most_rates = FEW_RATES
         self._checks: asyncio.Task[None] | None = None
 
     def enter(self, identity: Identity, close: Close) -> Visit:
@@ -116,23 +135,31 @@ class Admission:
         """Forget a connection that is gone."""
         if visit in self._visits:
             self._visits.discard(visit)
-            self._counts[visit.identity.principal] -= 1
-            self._counts = +self._counts
+            principal = visit.identity.principal
+            self._counts[principal] -= 1
+            if not self._counts[principal]:
+                del self._counts[principal]
 
     def _rate_of(self, principal: Principal) -> RateLimit | None:
         if not self._messages_per_minute:
             return None
         if principal == ANONYMOUS:
             return RateLimit(self._messages_per_minute)
-        now = asyncio.get_running_loop().time()
+        if len(self._rates) >= self._most_rates:
+            self._forget_idle_rates()
+        return self._rates.setdefault(principal, RateLimit(self._messages_per_minute))
+
+    def _forget_idle_rates(self) -> None:
         # Kept for a minute after the last message: who leaves and comes back has
         # not got a new minute.
+        now = asyncio.get_running_loop().time()
         self._rates = {
             each: rate
             for each, rate in self._rates.items()
             if each in self._counts or not rate.is_idle(now)
         }
-        return self._rates.setdefault(principal, RateLimit(self._messages_per_minute))
+        # Not at each of many connections: all of them are looked through.
+        self._most_rates = FEW_RATES + 2 * len(self._rates)
 
     def start(self) -> None:
         """Begin to look at tokens and sign-ins; once."""
@@ -147,6 +174,9 @@ class Admission:
             except DatabaseError as error:
                 # Nobody is sent away because of it.
                 logger.warning("tokens and sign-ins were not looked at: %s", error)
+            except Exception:
+                # Whatever it is, the next round looks again.
+                logger.exception("the look at tokens and sign-ins broke down")
 
     async def check(self) -> None:
         """Send away those whose token or sign-in holds no longer.
@@ -163,10 +193,10 @@ class Admission:
         }
         if not identities:
             return
-        good = await run_in_database(still_valid, identities)
+        ended = identities - await run_in_database(still_valid, identities)
         for visit in visits:
-            if visit.identity in identities - good:
-                visit.close(POLICY_VIOLATION)
+            if visit.identity in ended:
+                visit.send_away()
 
     async def stop(self) -> None:
         """Look no more."""

@@ -12,10 +12,9 @@
 Spec: Ruling E27; interfaces.md, WebSocket.
 """
 
-from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 from django.contrib.auth import (
@@ -25,13 +24,13 @@ from django.contrib.auth import (
     get_user_model,
 )
 from django.contrib.sessions.backends.base import SessionBase
-from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session as BrowserSession
-from django.http import HttpRequest
+from django.http import HttpRequest, parse_cookie
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from cards.access_tokens import find_token, valid_tokens
+from cards.access_tokens import TOKEN_PREFIX, find_token, valid_tokens
+from cards.browser_sessions import SessionStore
 from cards.database import run_in_database
 from cards.principals import (
     ANONYMOUS,
@@ -42,7 +41,10 @@ from cards.principals import (
 
 #: Names under which clients put secrets into addresses.
 _SECRET_PARAMETERS = frozenset(
-    {"token", "access_token", "bearer", "authorization", "auth_token", "api_key"}
+    {
+        *("token", "access_token", "auth_token", "bearer", "authorization", "auth"),
+        *("api_key", "apikey", "jwt", "sessionid"),
+    }
 )
 
 _BEARER = "bearer"
@@ -60,13 +62,15 @@ class Identity:
 
     principal: Principal
     token_pk: int | None = None
-    session_key: str | None = None
+    session_key: str | None = field(default=None, repr=False)
 
 
 def has_secret_in_address(query: str) -> bool:
     """Tell whether a query string carries what may be a secret."""
-    names = parse_qs(query, keep_blank_values=True)
-    return any(name.lower() in _SECRET_PARAMETERS for name in names)
+    return any(
+        name.lower() in _SECRET_PARAMETERS or value.startswith(TOKEN_PREFIX)
+        for name, value in parse_qsl(query, keep_blank_values=True)
+    )
 
 
 def identity_of_request(
@@ -85,7 +89,8 @@ def identity_of_request(
 
 
 def _bearer_of_header(value: str) -> str | None:
-    scheme, _, token = value.partition(" ")
+    # A tab separates, too: a token must not go unseen, and a cookie count instead.
+    scheme, _, token = value.replace("\t", " ").strip().partition(" ")
     return token.strip() if scheme.lower() == _BEARER else None
 
 
@@ -158,12 +163,9 @@ def _session_cookie(scope: dict[str, Any]) -> str | None:
     header = _header(scope, b"cookie")
     if header is None:
         return None
-    try:
-        cookie = SimpleCookie(header)
-    except CookieError:
-        return None
-    morsel = cookie.get(settings.SESSION_COOKIE_NAME)
-    return morsel.value if morsel else None
+    # As Django reads it for the page: one odd cookie beside ours, from whatever else
+    # runs on the host, makes Python's own reader drop them all.
+    return parse_cookie(header).get(settings.SESSION_COOKIE_NAME)
 
 
 def _header(scope: dict[str, Any], wanted: bytes) -> str | None:

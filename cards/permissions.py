@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotAuthenticated, ParseError
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -41,20 +41,37 @@ class CardwireAuthentication(SessionAuthentication):
         return "Bearer"
 
 
-class OwnsSessions(BasePermission):
-    """Let through whoever may own sessions."""
-
-    message = "sign in first, or show a token as Authorization: Bearer"
+class KeepsSecrets(BasePermission):
+    """Let through everybody who has no secret in the address."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Tell whether the request speaks for a principal.
+        """Let the request through.
 
         Raises:
-            ValidationError: There is a secret in its address.
+            ParseError: There is a secret in its address.
         """
         if has_secret_in_address(request._request.META.get("QUERY_STRING", "")):
-            raise ValidationError(
+            raise ParseError(
                 "a token does not belong into an address, which ends up in logs;"
                 " allowed: Authorization: Bearer"
             )
-        return principal_of(request) is not None
+        return True
+
+
+class OwnsSessions(KeepsSecrets):
+    """Let through whoever may own sessions."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        """Let the request through.
+
+        Raises:
+            NotAuthenticated: It speaks for no principal. Django REST framework would
+                call that forbidden when there is a good cookie beside a bad token.
+            ParseError: There is a secret in its address.
+        """
+        super().has_permission(request, view)
+        if principal_of(request) is None:
+            raise NotAuthenticated(
+                "sign in first, or show a token that holds as Authorization: Bearer"
+            )
+        return True

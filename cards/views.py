@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cards.permissions import OwnsSessions, principal_of
+from cards.permissions import KeepsSecrets, OwnsSessions, principal_of
 from cards.protocol.envelope import MAX_SAFE_INTEGER
 from cards.protocol.ids import is_session_id
 from cards.protocol.wire_schema import wire_schema
@@ -199,7 +199,7 @@ def _json_response(content: object) -> HttpResponse:
 class WireSchema(APIView):
     """The JSON Schema of every frame, public."""
 
-    permission_classes = ()
+    permission_classes = (KeepsSecrets,)
 
     def get(self, request: Request) -> HttpResponse:
         """Return the schema."""

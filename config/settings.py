@@ -122,8 +122,12 @@ CHANNEL_LAYERS = {
     "default": (
         {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
-            # redis-py's default socket_timeout kills an idle receiver.
-            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]},
+            "CONFIG": {
+                # redis-py's default socket_timeout kills an idle receiver.
+                "hosts": [{"address": REDIS_URL, "socket_timeout": None}],
+                # Workers join anew each hour; killed ones are forgotten after two.
+                "group_expiry": 7200,
+            },
         }
         if REDIS_URL
         else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
@@ -157,6 +161,7 @@ LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "page"
 LOGOUT_REDIRECT_URL = "page"
 
+SESSION_ENGINE = "cards.browser_sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = not DEBUG

@@ -117,10 +117,12 @@ class TestTwoWorkersUnderLoad:
         with on(workers[0], "sess_keys") as watcher:
             watcher.say("hi")
             watcher.until_turn_ends()
+            # Workers that were killed before us are still members for a while.
+            before = len(layer.keys("asgi*"))
             clients = [on(server, "sess_keys") for server in workers for _ in range(25)]
             for client in clients:
                 drop(client)
             watcher.say("stream 500")
             watcher.until_turn_ends()
 
-        assert len(layer.keys("asgi*")) < 10
+        assert len(layer.keys("asgi*")) <= before + len(workers)

@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from cards.access_tokens import find_user, issue_token
@@ -29,14 +30,20 @@ class Command(BaseCommand):
         """Issue the token.
 
         Raises:
-            CommandError: No such user may sign in.
+            CommandError: No such user may sign in, or the database is away.
         """
         username = options["username"]
-        user = find_user(username)
-        if user is None:
-            raise CommandError(f"issue_token: no active user {username!r}")
-        token = ""
-        if not options["dry_run"]:
-            secret = secrets.token_urlsafe(SECRET_BYTES)
-            token = issue_token(user, secret, timezone.now())
-        self.stdout.write(f"issue_token: user={user.get_username()} token={token}")
+        try:
+            token = _issue_token(username, is_dry_run=options["dry_run"])
+        except DatabaseError as error:
+            raise CommandError(f"issue_token: {error}") from error
+        self.stdout.write(f"issue_token: user={username} token={token}")
+
+
+def _issue_token(username: str, *, is_dry_run: bool) -> str:
+    user = find_user(username)
+    if user is None:
+        raise CommandError(f"issue_token: no active user {username!r}")
+    if is_dry_run:
+        return ""
+    return issue_token(user, secrets.token_urlsafe(SECRET_BYTES), timezone.now())

@@ -1,20 +1,22 @@
-"""Who somebody is, whose tokens and sign-ins hold, and how much they may.
+"""Who somebody is, and whose tokens and sign-ins hold.
 
-Spec: Ruling E27; cases FR-123 to FR-131, HC-62.
+Spec: Ruling E27; cases FR-123 to FR-131.
 """
 
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session as BrowserSession
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from cards.access_tokens import find_token
-from cards.admission import POLICY_VIOLATION, Admission
 from cards.authentication import (
     Identity,
     has_secret_in_address,
@@ -22,16 +24,10 @@ from cards.authentication import (
     identity_of_scope,
     still_valid,
 )
+from cards.browser_sessions import SessionStore
 from cards.database import run_in_database
 from cards.models import AccessToken
 from cards.principals import ANONYMOUS, browser_principal, user_principal
-from cards.protocol.client_messages import (
-    Ping,
-    PromptUserResponse,
-    SessionInterrupt,
-    UserMessage,
-)
-from cards.protocol.errors import RemoteProtocolError
 from tests.integration.cards.conftest import make_session
 
 
@@ -54,6 +50,11 @@ def signed_in(user: User) -> str:
     store.save()
     assert store.session_key is not None
     return store.session_key
+
+
+def expire(session_key: str) -> None:
+    past = timezone.now() - timedelta(seconds=1)
+    BrowserSession.objects.filter(session_key=session_key).update(expire_date=past)
 
 
 def scope(
@@ -99,6 +100,17 @@ class TestIssueToken:
         assert out.getvalue() == "issue_token: user=ann token=\n"
         assert AccessToken.objects.count() == 0
 
+    def test_says_when_the_database_is_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(username: str) -> None:
+            raise OperationalError("no route to the database")
+
+        monkeypatch.setattr("cards.management.commands.issue_token.find_user", fail)
+
+        with pytest.raises(CommandError, match="no route to the database"):
+            call_command("issue_token", "ann")
+
 
 class TestHandshake:
     async def test_by_header_or_subprotocol(self, ann: User) -> None:
@@ -115,10 +127,33 @@ class TestHandshake:
         assert await who(scope(cookie), allow_anonymous=False) == f"user:{ann.pk}"
 
     @pytest.mark.parametrize(
+        "neighbour", ['prefs={"a": "b c"}', "nameless", "a[b]=1", 'open="', "=", "é=é"]
+    )
+    async def test_by_cookie_beside_an_odd_one(self, ann: User, neighbour: str) -> None:
+        """What Django reads for the page is what the socket reads."""
+        key = await run_in_database(signed_in, ann)
+
+        for cookies in (
+            f"{neighbour}; sessionid={key}",
+            f"sessionid={key}; {neighbour}",
+        ):
+            assert await who(scope(("cookie", cookies))) == user_principal(ann.pk)
+
+    async def test_by_a_cookie_that_holds_no_longer_is_refused(self, ann: User) -> None:
+        key = await run_in_database(signed_in, ann)
+        await run_in_database(expire, key)
+
+        for cookie in (key, "x" * 32, '"\\000abcdefghij"', "é" * 32, "a" * 4000):
+            header = ("cookie", f"sessionid={cookie}")
+            assert await who(scope(header), allow_anonymous=False) is None
+
+    @pytest.mark.parametrize(
         "bad",
         [
             scope(("authorization", "Bearer nonsense")),
             scope(("authorization", "Bearer ")),
+            scope(("authorization", "bearer")),
+            scope(("authorization", "Bearer\tnonsense")),
             scope(
                 ("authorization", "Bearer \udcff".encode("latin1", "ignore").decode())
             ),
@@ -134,7 +169,9 @@ class TestHandshake:
 
         assert await who(bad) is None
 
-    @pytest.mark.parametrize("name", ["token", "access_token", "Bearer", "api_key"])
+    @pytest.mark.parametrize(
+        "name", ["token", "access_token", "Bearer", "api_key", "sessionid", "other"]
+    )
     async def test_with_a_token_in_the_address_is_refused(
         self, ann: User, name: str
     ) -> None:
@@ -142,7 +179,14 @@ class TestHandshake:
         token = await run_in_database(token_of, ann)
 
         assert await who(scope(query=f"session_id=s&{name}={token}")) is None
-        assert has_secret_in_address(f"{name}=")
+        assert await who(scope(query=f"session_id={token}")) is None
+
+    def test_finds_bad_secrets_in_an_address_by_their_names(self) -> None:
+        """Case FR-129: what fails today may be the key of another door."""
+        for query in ("token=SECRET", "a=1&%74oken=SECRET", "TOKEN=", "x=1&jwt=a.b.c"):
+            assert has_secret_in_address(query)
+        for query in ("", "session_id=sess_token", "after_seq=1&limit=2", "cursor=a:b"):
+            assert not has_secret_in_address(query)
 
     async def test_without_anything_is_anonymous_where_allowed(
         self, transactional_db: None
@@ -166,6 +210,13 @@ class TestHandshake:
             )
             principals.add(identity.principal)
         assert len(principals) == 2
+
+
+class TestIdentity:
+    def test_is_written_without_its_secret(self) -> None:
+        identity = Identity(principal=user_principal(1), session_key="SECRET")
+
+        assert "SECRET" not in repr(identity)
 
 
 class TestStillValid:
@@ -196,80 +247,55 @@ class TestStillValid:
 
         assert still_valid({identity}) == set()
 
+    def test_ends_with_a_deleted_user(self, ann: User) -> None:
+        token = find_token(token_of(ann))
+        assert token is not None
+        mine = user_principal(ann.pk)
+        identities = {
+            Identity(principal=mine, token_pk=token.pk),
+            Identity(principal=mine, session_key=signed_in(ann)),
+        }
+        assert still_valid(identities) == identities
 
-class TestAdmission:
-    def admission(self, **limits: int) -> Admission:
-        return Admission(
-            **{"max_connections": 0, "messages_per_minute": 0} | limits,
-            check_interval_s=0,
+        ann.delete()
+
+        assert still_valid(identities) == set()
+
+    def test_ends_with_the_sign_in(self, ann: User) -> None:
+        """By signing out, by time, or by the key of somebody who never signed in."""
+        client = Client()
+        client.force_login(ann)
+        signed_out, late, odd = (
+            client.cookies["sessionid"].value,
+            *map(signed_in, [ann] * 2),
         )
+        guest = SessionStore(odd)
+        del guest[SESSION_KEY]
+        guest.save()
+        stays = signed_in(ann)
+        client.post("/sign-out/")
+        expire(late)
+        identities = {
+            key: Identity(principal=user_principal(ann.pk), session_key=key)
+            for key in (signed_out, late, odd, stays)
+        }
 
-    async def test_sends_away_whose_right_has_ended(self, ann: User) -> None:
-        closed: list[tuple[str, int]] = []
-        row = await run_in_database(find_token, await run_in_database(token_of, ann))
-        assert row is not None
-        admission = self.admission()
-        admission.enter(
-            Identity(principal=user_principal(ann.pk), token_pk=row.pk),
-            lambda code: closed.append(("ann", code)),
-        )
-        admission.enter(
-            Identity(principal=ANONYMOUS), lambda code: closed.append(("guest", code))
-        )
-        await admission.check()
-        assert closed == []
+        assert still_valid(set(identities.values())) == {identities[stays]}
 
-        await run_in_database(row.delete)
-        await admission.check()
+    def test_asks_once_for_everybody(
+        self, ann: User, django_assert_max_num_queries: Any
+    ) -> None:
+        identities = set()
+        for number in range(20):
+            user = User.objects.create(username=f"user{number}")
+            token = find_token(token_of(user))
+            assert token is not None
+            mine = user_principal(user.pk)
+            identities.add(Identity(principal=mine, token_pk=token.pk))
+            identities.add(Identity(principal=mine, session_key=signed_in(user)))
 
-        assert closed == [("ann", POLICY_VIOLATION)]
-
-    async def test_counts_the_connections_of_a_principal(self) -> None:
-        admission = self.admission(max_connections=2)
-        ann, bob = (Identity(principal=user_principal(pk)) for pk in (1, 2))
-        first = admission.enter(ann, print)
-        admission.enter(ann, print)
-
-        with pytest.raises(RemoteProtocolError) as refusal:
-            admission.enter(ann, print)
-        assert refusal.value.error.code == "TOO_MANY_CONNECTIONS"
-        admission.enter(bob, print)
-        admission.leave(first)
-        admission.leave(first)
-        admission.enter(ann, print)
-
-    async def test_counts_messages_of_a_principal_on_all_its_connections(self) -> None:
-        admission = self.admission(messages_per_minute=3)
-        ann = Identity(principal=user_principal(1))
-        visits = [admission.enter(ann, print) for _ in "ab"]
-        for visit in (*visits, visits[0]):
-            visit.admit(UserMessage(text="hi"))
-        for visit in visits:
-            admission.leave(visit)
-
-        again = admission.enter(ann, print)
-        with pytest.raises(RemoteProtocolError) as refusal:
-            again.admit(UserMessage(text="hi"))
-        error = refusal.value.error
-        assert (error.type, error.code) == ("rate_limit", "RATE_LIMITED")
-        assert isinstance(error.retry_after_ms, int)
-        assert error.retry_after_ms > 0
-
-    async def test_never_counts_an_answer(self) -> None:
-        """Case HC-62."""
-        admission = self.admission(messages_per_minute=1)
-        visit = admission.enter(Identity(principal=user_principal(1)), print)
-        answer = PromptUserResponse(request_id="req_1", decision="approved")
-        for _ in range(100):
-            for message in (answer, Ping(), SessionInterrupt()):
-                visit.admit(message)
-        visit.admit(UserMessage(text="hi"))
-
-    async def test_is_not_shared_between_anonymous_clients(self) -> None:
-        admission = self.admission(max_connections=1, messages_per_minute=1)
-        for _ in range(5):
-            visit = admission.enter(Identity(principal=ANONYMOUS), print)
-            visit.admit(UserMessage(text="hi"))
+        with django_assert_max_num_queries(3):
+            assert still_valid(identities) == identities
 
 
 class TestRest:
@@ -288,6 +314,39 @@ class TestRest:
             assert foreign.content == unknown.content
         assert client.get("/v1/sessions", headers=header).json()["results"] == []
 
+    def test_keeps_browsers_apart(self, ann: User) -> None:
+        """Case FR-125: a guest's session, and who asks for it."""
+        guest, other, user = Client(), Client(), Client()
+        for each in (guest, other):
+            each.get("/")
+        user.force_login(ann)
+        key = guest.cookies["sessionid"].value
+        make_session("sess_guest", browser_principal(key))
+        for path in self.PATHS:
+            address = f"/v1/sessions/sess_guest{path}"
+            assert guest.get(address).status_code == 200
+            for stranger in (other, user, Client()):
+                foreign = stranger.get(address)
+                unknown = stranger.get(f"/v1/sessions/sess_none{path}")
+                assert foreign.status_code == unknown.status_code == 404
+                assert foreign.content == unknown.content
+
+    def test_takes_no_cookie_beside_a_bad_token(self, ann: User) -> None:
+        client = Client()
+        client.force_login(ann)
+        for value in ("Bearer nonsense", "Bearer\tnonsense", "Bearer"):
+            answer = client.get("/v1/sessions", headers={"authorization": value})
+            assert answer.status_code == 401
+            assert "a token that holds" in answer.json()["detail"]
+
+    def test_takes_a_cookie_that_no_session_has_for_none(
+        self, transactional_db: None
+    ) -> None:
+        client = Client()
+        client.cookies["sessionid"] = "\0" * 32
+        for path in ("/", "/v1/sessions"):
+            assert client.get(path).status_code == 200
+
     def test_shows_the_own_by_token(self, ann: User) -> None:
         make_session("sess_ann", user_principal(ann.pk))
         header = {"authorization": f"Bearer {token_of(ann)}"}
@@ -303,14 +362,18 @@ class TestRest:
             answer = Client().get("/v1/sessions", headers=header)
             assert answer.status_code == 401
             assert answer.headers["WWW-Authenticate"] == "Bearer"
+            assert "sign in first" in answer.json()["detail"]
 
     def test_refuses_a_token_in_the_address(self, ann: User) -> None:
         """Case FR-129."""
         token = token_of(ann)
-        answer = Client().get(f"/v1/sessions?access_token={token}")
+        for path in ("sessions", "sessions/sess_1/events", "wire.schema.json"):
+            for name in ("access_token", "other"):
+                answer = Client().get(f"/v1/{path}?{name}={token}")
 
-        assert answer.status_code == 400
-        assert token not in answer.content.decode()
+                assert answer.status_code == 400
+                assert "does not belong into an address" in answer.json()["detail"]
+                assert token not in answer.content.decode()
 
 
 class TestSignIn:
