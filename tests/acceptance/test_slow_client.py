@@ -116,7 +116,7 @@ def begin(url: str, text: str) -> None:
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CardwireServer]:
     """A server that lets go of stalled clients soon, shared by the module."""
     data_dir = tmp_path_factory.mktemp("server")
-    server = CardwireServer(data_dir, CARDWIRE_STALLED_AFTER_S="2", **SCRIPTED)
+    server = CardwireServer(data_dir, CARDWIRE_STALLED_AFTER_S="4", **SCRIPTED)
     try:
         server.start()
         yield server
