@@ -4,11 +4,8 @@ Spec: Ruling E27; issue "Liveness and ownership" 8, 9; case HC-62.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable
-
-from django.db import Error as DatabaseError
 
 from cards.authentication import Identity, still_valid
 from cards.database import run_in_database
@@ -19,14 +16,11 @@ from cards.protocol.client_messages import (
     UserInject,
     UserMessage,
 )
+from cards.protocol.close_codes import CloseCode
 from cards.protocol.errors import RemoteProtocolError, make_error
 from cards.protocol.kinds import ErrorType
 from cards.protocol.rate_limit import RateLimit
-
-logger = logging.getLogger(__name__)
-
-#: Close code of a client that may be here no longer. Spec: RFC 6455 7.4.
-POLICY_VIOLATION = 1008
+from cards.rounds import look_again_and_again
 
 #: Principals whose messages are remembered before it is looked whose may be forgotten.
 FEW_RATES = 1000
@@ -51,7 +45,7 @@ class Visit:
     def send_away(self) -> None:
         """Close the socket, and hear nothing more."""
         self._is_over = True
-        self._close(POLICY_VIOLATION)
+        self._close(CloseCode.POLICY_VIOLATION)
 
     def admit(self, message: AnyClientMessage) -> None:
         """Count a message.
@@ -164,19 +158,13 @@ class Admission:
     def start(self) -> None:
         """Begin to look at tokens and sign-ins; once."""
         if self._checks is None and self._check_interval_s:
-            self._checks = asyncio.create_task(self._check_again_and_again())
-
-    async def _check_again_and_again(self) -> None:
-        while True:
-            await asyncio.sleep(self._check_interval_s)
-            try:
-                await self.check()
-            except DatabaseError as error:
-                # Nobody is sent away because of it.
-                logger.warning("tokens and sign-ins were not looked at: %s", error)
-            except Exception:
-                # Whatever it is, the next round looks again.
-                logger.exception("the look at tokens and sign-ins broke down")
+            self._checks = asyncio.create_task(
+                look_again_and_again(
+                    self.check,
+                    pause_s=self._check_interval_s,
+                    what="tokens and sign-ins",
+                )
+            )
 
     async def check(self) -> None:
         """Send away those whose token or sign-in holds no longer.

@@ -10,9 +10,14 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def utc_of(unix_ms: int) -> datetime:
+    """Return a Unix time in milliseconds as a date."""
+    return datetime.fromtimestamp(unix_ms / 1000, UTC)
+
+
 def utc_now() -> datetime:
     """Return the present time, in whole milliseconds as the wire has them."""
-    return datetime.fromtimestamp(now_ms() / 1000, UTC)
+    return utc_of(now_ms())
 
 
 class Entropy:

@@ -6,17 +6,18 @@ Spec: EMIT 2; Ruling E25.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qs
 
 from channels.consumer import AsyncConsumer
 from channels.exceptions import StopConsumer
 
-from cards.admission import POLICY_VIOLATION, Admission, Visit
+from cards.admission import Admission, Visit
 from cards.authentication import Identity, identity_of_scope, offers_bearer
 from cards.live.connection import Connection
 from cards.live.hub import Hub
 from cards.protocol.client_messages import AnyClientMessage, Ping
+from cards.protocol.close_codes import CloseCode
 from cards.protocol.codec import decode_client_message
 from cards.protocol.errors import RemoteProtocolError, make_error, refuse
 from cards.protocol.kinds import ErrorType
@@ -34,11 +35,6 @@ MAX_WAITING_LARGE_FRAMES = 2
 #: Frames up to this length are looked at before they wait, so that a ping is
 #: answered while earlier frames wait for the database.
 MAX_PING_CHARS = 4096
-
-#: Close codes. Spec: RFC 6455 7.4; Rulings E22, E25.
-GOING_AWAY = 1001
-TOO_LARGE = 1009
-TRY_AGAIN_LATER = 1013
 
 
 class CardConsumer(AsyncConsumer):
@@ -105,14 +101,12 @@ class CardConsumer(AsyncConsumer):
     async def websocket_connect(self, message: dict[str, Any]) -> None:
         """Accept the client if it may be here, and greet it."""
         if self._hub.is_stopping:
-            await self.send({"type": "websocket.close", "code": GOING_AWAY})
-            raise StopConsumer
+            await self._refuse(CloseCode.GOING_AWAY)
         identity = await identity_of_scope(
             self.scope, allow_anonymous=self._allow_anonymous
         )
         if identity is None:
-            await self.send({"type": "websocket.close", "code": POLICY_VIOLATION})
-            raise StopConsumer
+            await self._refuse(CloseCode.POLICY_VIOLATION)
         # On daphne they have begun already; other servers have no moment for it.
         self._hub.start()
         self._admission.start()
@@ -122,6 +116,11 @@ class CardConsumer(AsyncConsumer):
         self._heard()
         await self._greet(identity)
 
+    async def _refuse(self, code: CloseCode) -> NoReturn:
+        # Before the upgrade: daphne answers 403, whatever the code.
+        await self.send({"type": "websocket.close", "code": code})
+        raise StopConsumer
+
     async def _greet(self, identity: Identity) -> None:
         connection = Connection(
             self._hub, self._transport, identity.principal, admit=self._admit
@@ -130,7 +129,7 @@ class CardConsumer(AsyncConsumer):
             self._visit = self._admission.enter(identity, self._transport.close)
         except RemoteProtocolError as refusal:
             connection.tell_error(refusal.error)
-            connection.close(TRY_AGAIN_LATER)
+            connection.close(CloseCode.TRY_AGAIN_LATER)
             return
         self._connection = connection
         self._watch_silence()
@@ -149,7 +148,7 @@ class CardConsumer(AsyncConsumer):
         self._heard()
         text = message.get("text")
         if text is not None and len(text) > self._max_frame_bytes:
-            connection.close(TOO_LARGE)
+            connection.close(CloseCode.TOO_LARGE)
         elif text is not None and _is_ping(text):
             connection.pong()
         elif self._is_full(text or ""):
@@ -194,7 +193,7 @@ class CardConsumer(AsyncConsumer):
         loop = asyncio.get_running_loop()
         remaining_s = self._heard_at + self._idle_timeout_s - loop.time()
         if remaining_s <= 0 and self._connection is not None:
-            self._connection.close(GOING_AWAY)
+            self._connection.close(CloseCode.GOING_AWAY)
             return
         self._idle_timer = loop.call_later(max(remaining_s, 0.05), self._watch_silence)
 

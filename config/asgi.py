@@ -13,7 +13,8 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import OriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
 
-from cards.consumers import GOING_AWAY, CardConsumer  # noqa: E402
+from cards.consumers import CardConsumer  # noqa: E402
+from cards.protocol.close_codes import CloseCode  # noqa: E402
 from cards.routing import websocket_routes  # noqa: E402
 from cards.transport.daphne import install, sockets  # noqa: E402
 from config.wiring import admission, hub  # noqa: E402
@@ -37,7 +38,7 @@ async def stop() -> None:
     """End what runs here with a stored state, and close the sockets behind it."""
     await admission().stop()
     await hub().stop(grace_s=settings.CARDWIRE_STOP_GRACE_S)
-    await sockets.close_all(GOING_AWAY)
+    await sockets.close_all(CloseCode.GOING_AWAY)
 
 
 install(

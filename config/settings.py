@@ -10,6 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 from environs import Env, validate
 
+from cards.protocol.kinds import CardKind
+from cards.protocol.watchdog import DEFAULT_WINDOWS_MS
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = Env()
@@ -18,6 +21,10 @@ DEBUG: bool = env.bool("CARDWIRE_DEBUG", False)
 
 CARDWIRE_DATA_DIR: Path = env.path("CARDWIRE_DATA_DIR", BASE_DIR / "var").resolve()
 CARDWIRE_DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+
+#: Where the workers of this machine keep the locks that tell of their lives.
+CARDWIRE_WORKERS_DIR = CARDWIRE_DATA_DIR / "workers"
 
 
 def _secret_key() -> str:
@@ -201,19 +208,13 @@ CARDWIRE_LEASE_S: float = env.float(
     "CARDWIRE_LEASE_S", 15.0, validate=validate.Range(min=1)
 )
 #: Seconds of silence after which a card of a kind is an orphan; 0 = never.
-CARDWIRE_WATCHDOG_S: dict[str, float] = {
+CARDWIRE_WATCHDOG_S: dict[CardKind, float] = {
     kind: env.float(
-        f"CARDWIRE_WATCHDOG_{kind.upper()}_S", default, validate=validate.Range(min=0)
+        f"CARDWIRE_WATCHDOG_{kind.upper()}_S",
+        default_ms / 1000,
+        validate=validate.Range(min=0),
     )
-    for kind, default in (
-        ("turn", 600.0),
-        ("agent", 600.0),
-        ("plan", 600.0),
-        ("message", 300.0),
-        ("step", 300.0),
-        ("thinking", 300.0),
-        ("tool", 120.0),
-    )
+    for kind, default_ms in DEFAULT_WINDOWS_MS.items()
 }
 CARDWIRE_STOP_GRACE_S: float = env.float(
     "CARDWIRE_STOP_GRACE_S", 5.0, validate=validate.Range(min=0, max=60)

@@ -13,7 +13,6 @@ from cards.live.hub import Hub
 from cards.live.runtime import RuntimeSettings
 from cards.log.committer import Committer
 from cards.log.store import open_store
-from cards.protocol.kinds import CardKind
 
 
 def load_engine(dotted_path: str) -> Engine:
@@ -58,13 +57,13 @@ def hub() -> Hub:
             tick_interval_ms=settings.CARDWIRE_TICK_INTERVAL_MS,
             shows_exceptions=settings.DEBUG,
             windows_ms={
-                CardKind(kind): int(seconds * 1000)
+                kind: int(seconds * 1000)
                 for kind, seconds in settings.CARDWIRE_WATCHDOG_S.items()
             },
         ),
         queue_limit=settings.CARDWIRE_QUEUE_LIMIT,
         session_limit=settings.CARDWIRE_MAX_SESSIONS,
-        lock_dir=settings.CARDWIRE_DATA_DIR / "workers",
+        lock_dir=settings.CARDWIRE_WORKERS_DIR,
         lease_s=settings.CARDWIRE_LEASE_S,
         # The in-memory layer reaches nobody but ourselves.
         layer=get_channel_layer() if settings.REDIS_URL else None,

@@ -39,6 +39,7 @@ from cards.protocol.client_messages import (
     UserMessage,
     check_session_id,
 )
+from cards.protocol.close_codes import CloseCode
 from cards.protocol.codec import PONG, decode_client_message, encode_event
 from cards.protocol.envelope import Envelope, format_timestamp
 from cards.protocol.errors import (
@@ -176,7 +177,7 @@ class Connection:
         error = task.exception()
         if error is not None:
             logger.error("reading the log for a client failed", exc_info=error)
-            self.close(1011)
+            self.close(CloseCode.INTERNAL_ERROR)
             return
         self.pump()
 

@@ -37,6 +37,7 @@ from cards.queries import (
     read_all_news,
     sessions_at_work,
 )
+from cards.rounds import look_again_and_again, look_once
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,9 @@ RECENT = timedelta(seconds=10)
 
 #: How often within a lease it is renewed, and the lost are looked for.
 RENEWALS_PER_LEASE = 3
+
+#: What the rounds look at, in the server's log.
+LOOKED_AT = "sessions and leases"
 
 #: Most sessions that one round takes over.
 MAX_TAKEN_PER_ROUND = 100
@@ -83,7 +87,6 @@ class Hub:
             writes, lock_dir=lock_dir, lease_s=lease_s, entropy=self.entropy
         )
         self._doorbell = Doorbell(layer, self._membership.me.worker_id)
-        self._committer = committer
         self._services = SessionServices(
             committer=committer,
             writes=writes,
@@ -149,7 +152,7 @@ class Hub:
         live = self._sessions.get((principal, session_id))
         if live is not None:
             with live.in_use():
-                await _log_failure(live.look_at_log())
+                await look_once(live.look_at_log(), what=LOOKED_AT)
             return live
         record = await run_in_database(find_session, session_id)
         if record is not None and record.principal != principal:
@@ -211,11 +214,18 @@ class Hub:
             renewal_s = self._lease_s / RENEWALS_PER_LEASE
             self._tasks = [
                 # Apart from the others, which may take their time.
-                asyncio.create_task(_again_and_again(self._renew, renewal_s)),
-                asyncio.create_task(_again_and_again(self.find_the_lost, renewal_s)),
-                asyncio.create_task(_again_and_again(self.look_around, ROUND_S)),
+                self._begin_rounds(self._renew, renewal_s),
+                self._begin_rounds(self.find_the_lost, renewal_s),
+                self._begin_rounds(self.look_around, ROUND_S),
                 asyncio.create_task(self._doorbell.listen(self._rung)),
             ]
+
+    def _begin_rounds(
+        self, look: Callable[[], Coroutine[None, None, None]], pause_s: float
+    ) -> "asyncio.Task[None]":
+        return asyncio.create_task(
+            look_again_and_again(look, pause_s=pause_s, what=LOOKED_AT)
+        )
 
     async def _renew(self) -> None:
         await self._membership.join()
@@ -301,7 +311,7 @@ class Hub:
         )
 
     def _in_background(self, look: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(_log_failure(look))
+        task = asyncio.create_task(look_once(look, what=LOOKED_AT))
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
         return task
@@ -328,21 +338,3 @@ class Hub:
             await self._membership.leave()
         except DatabaseError as error:
             logger.warning("the lease is left to expire: %s", error)
-
-
-async def _again_and_again(
-    action: Callable[[], Coroutine[None, None, None]], pause_s: float
-) -> None:
-    while True:
-        await _log_failure(action())
-        await asyncio.sleep(pause_s)
-
-
-async def _log_failure(look: Coroutine[None, None, None]) -> None:
-    # Whatever it is, the next round looks again.
-    try:
-        await look
-    except (DatabaseError, OSError) as error:
-        logger.warning("a look at the database failed: %s", error)
-    except Exception:
-        logger.exception("a look at the database broke down")

@@ -12,7 +12,7 @@ from cards.clock import now_ms, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.errors import worker_lost
 from cards.live.membership import Membership
-from cards.live.session_log import LogIdentity, SessionLog
+from cards.live.session_log import SessionLog
 from cards.log.committer import Committer
 from cards.ownership import (
     abandon_session,
@@ -99,11 +99,7 @@ class OrphanCleanup:
             return
         found.sessions += 1
         log = SessionLog(
-            LogIdentity(
-                session_pk=session_pk,
-                session_id=record.session_id,
-                trace_id=record.trace_id,
-            ),
+            record,
             fence=hold.fence,
             history=await run_in_database(read_history, session_pk, turns=0),
             committer=self._committer,

@@ -33,7 +33,7 @@ from cards.live.errors import (
     server_stopped,
     worker_lost,
 )
-from cards.live.session_log import LogIdentity, SessionLog
+from cards.live.session_log import SessionLog
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
 from cards.log.store import OwnerReplaced
@@ -52,6 +52,7 @@ from cards.queries import (
     HISTORY_CHARS,
     SessionHistory,
     SessionNews,
+    SessionRecord,
     TurnRecord,
     WaitingInjection,
 )
@@ -169,7 +170,7 @@ class SessionRuntime:
 
     def __init__(
         self,
-        identity: LogIdentity,
+        session: SessionRecord,
         owner: RuntimeOwner,
         *,
         fence: int,
@@ -177,11 +178,11 @@ class SessionRuntime:
         settings: RuntimeSettings,
         committer: Committer,
     ) -> None:
-        self._identity = identity
+        self._session = session
         self._owner = owner
         self._settings = settings
         self._log = SessionLog(
-            identity,
+            session,
             fence=fence,
             history=history,
             committer=committer,
@@ -351,7 +352,7 @@ class SessionRuntime:
 
     @property
     def _name(self) -> str:
-        return self._identity.session_id
+        return self._session.session_id
 
     async def _given_back(self) -> list[TurnRecord]:
         try:
@@ -393,9 +394,9 @@ class SessionRuntime:
         running.heard = context.heard
         turn = Turn(
             context,
-            session_id=self._identity.session_id,
-            session_pk=self._identity.session_pk,
-            trace_id=self._identity.trace_id,
+            session_id=self._session.session_id,
+            session_pk=self._session.pk,
+            trace_id=self._session.trace_id,
             turn_no=record.turn_no,
             input=turn_input(record),
             history=tuple(self._history),

@@ -13,7 +13,6 @@ from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.membership import Membership
 from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
-from cards.live.session_log import LogIdentity
 from cards.log.committer import Committer
 from cards.log.doorbell import Doorbell
 from cards.log.tail import Tail
@@ -392,11 +391,7 @@ class LiveSession:
 
     def _start_runtime(self, hold: Hold, history: SessionHistory) -> SessionRuntime:
         self._runtime = SessionRuntime(
-            LogIdentity(
-                session_pk=self._row.pk,
-                session_id=self.session_id,
-                trace_id=self.trace_id,
-            ),
+            self._row,
             self,
             fence=hold.fence,
             history=history,

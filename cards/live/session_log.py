@@ -7,11 +7,9 @@ Spec: EMIT 14; Rulings E9, E11, E14, E28; design.md 1, 4.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from cards.builder import Builder
-from cards.clock import Entropy
+from cards.clock import Entropy, utc_of
 from cards.database import run_in_database
 from cards.engine.block import close_open_below
 from cards.log.changes import session_active, turn_ended, turn_started
@@ -26,24 +24,16 @@ from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.kinds import CardKind, CloseStatus, SessionEventKind, Severity
 from cards.protocol.payloads import ErrorInner, TurnPayload, UserInput
 from cards.protocol.snapshot import CardView
-from cards.queries import SessionHistory, TurnRecord, fold_turn, read_history, read_page
+from cards.queries import (
+    SessionHistory,
+    SessionRecord,
+    TurnRecord,
+    fold_turn,
+    read_history,
+    read_page,
+)
 
 Committed = Callable[[Sequence[bytes]], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogIdentity:
-    """Whose log it is.
-
-    Attributes:
-        session_pk: Primary key of the session's row.
-        session_id: Public id.
-        trace_id: Durable trace.
-    """
-
-    session_pk: int
-    session_id: str
-    trace_id: str
 
 
 class SessionLog:
@@ -58,7 +48,7 @@ class SessionLog:
 
     def __init__(
         self,
-        identity: LogIdentity,
+        session: SessionRecord,
         *,
         fence: int,
         history: SessionHistory,
@@ -68,7 +58,7 @@ class SessionLog:
         on_committed: Committed,
         on_failed: Callable[[Exception], None],
     ) -> None:
-        self._identity = identity
+        self._session = session
         self._fence = fence
         self._committer = committer
         self._tick_interval_ms = tick_interval_ms
@@ -81,7 +71,7 @@ class SessionLog:
     def _begin(self, history: SessionHistory) -> None:
         self.tree = CardTree(history.card_ids)
         self.writer = SessionWriter(
-            session_pk=self._identity.session_pk,
+            session_pk=self._session.pk,
             fence=self._fence,
             newest_seq=history.newest_seq,
             committer=self._committer,
@@ -89,8 +79,8 @@ class SessionLog:
             on_failed=self._on_failed,
         )
         self.builder = Builder(
-            session_id=self._identity.session_id,
-            trace_id=self._identity.trace_id,
+            session_id=self._session.session_id,
+            trace_id=self._session.trace_id,
             writer=self.writer,
             tree=self.tree,
             now_ms=self._now_ms,
@@ -166,8 +156,8 @@ class SessionLog:
         self.tree.forget_turn()
 
     def _activity(self) -> RowChange:
-        now = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
-        return session_active(session_pk=self._identity.session_pk, now=now)
+        now = utc_of(self._now_ms())
+        return session_active(session_pk=self._session.pk, now=now)
 
     async def restart(self) -> None:
         """Begin anew behind what is really stored, after frames were lost.
@@ -175,9 +165,7 @@ class SessionLog:
         Raises:
             django.db.Error: The log cannot be read yet.
         """
-        history = await run_in_database(
-            read_history, self._identity.session_pk, turns=0
-        )
+        history = await run_in_database(read_history, self._session.pk, turns=0)
         await self._deliver_stored(self.writer.committed_seq, history.newest_seq)
         self.builder.stop()
         self._begin(history)
@@ -187,7 +175,7 @@ class SessionLog:
         while after_seq < newest:
             page = await run_in_database(
                 read_page,
-                self._identity.session_pk,
+                self._session.pk,
                 after_seq=after_seq,
                 up_to_seq=newest,
             )
@@ -208,7 +196,7 @@ class SessionLog:
 
         Spec: Ruling E14.
         """
-        fold = await run_in_database(fold_turn, self._identity.session_pk, record.pk)
+        fold = await run_in_database(fold_turn, self._session.pk, record.pk)
         if fold is None:
             card: Card | None = self.open_turn(record)
         else:

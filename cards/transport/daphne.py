@@ -20,6 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
+from cards.protocol.close_codes import CloseCode
 from cards.transport.asgi import Send, SendTransport
 from cards.transport.framing import Batch
 from cards.transport.sockets import CLOSE_GRACE_S, Sockets
@@ -39,9 +40,6 @@ READ_AGAIN_S = 0.02
 
 #: Seconds that an orderly stop may take as a whole.
 STOP_TIMEOUT_S = 75.0
-
-#: Close code of a client that does not read. Spec: RFC 6455 7.4, IANA registry.
-TRY_AGAIN_LATER = 1013
 
 #: Set while daphne makes the application of a connection; the application's task
 #: inherits it. There is no room for it in the ASGI scope, which daphne builds.
@@ -98,9 +96,11 @@ class DaphneTransport:
     def close_stalled(self) -> None:
         """Close a client that does not read; it may come back and resume."""
         if self._protocol.state == WebSocketProtocol.STATE_OPEN:
-            logger.info("a client does not read; closing with %d", TRY_AGAIN_LATER)
+            logger.info(
+                "a client does not read; closing with %d", CloseCode.TRY_AGAIN_LATER
+            )
             # Behind what the client does not read: autobahn cuts it after the grace.
-            self.close(TRY_AGAIN_LATER)
+            self.close(CloseCode.TRY_AGAIN_LATER)
         elif self._protocol.state == WebSocketProtocol.STATE_CLOSED:
             # It said goodbye and does not take what was on its way; nobody else
             # waits for that any more.

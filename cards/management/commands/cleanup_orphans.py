@@ -48,7 +48,7 @@ async def _clean_up(*, is_dry_run: bool) -> Found:
     writes = WriteBatches()
     membership = Membership(
         writes,
-        lock_dir=settings.CARDWIRE_DATA_DIR / "workers",
+        lock_dir=settings.CARDWIRE_WORKERS_DIR,
         lease_s=settings.CARDWIRE_LEASE_S,
         entropy=Entropy(),
     )

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 
 from cards.access_tokens import find_token
-from cards.admission import FEW_RATES, POLICY_VIOLATION, Admission
+from cards.admission import FEW_RATES, Admission
 from cards.authentication import Identity
 from cards.database import run_in_database
 from cards.principals import ANONYMOUS, user_principal
@@ -54,7 +54,7 @@ class TestAdmission:
         await run_in_database(row.delete)
         await admission.check()
 
-        assert closed == [("ann", POLICY_VIOLATION)]
+        assert closed == [("ann", 1008)]
 
     async def test_hears_nothing_more_from_them(self, ann: User) -> None:
         """A client may leave the close frame unanswered, and go on to send."""

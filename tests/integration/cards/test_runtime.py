@@ -13,7 +13,6 @@ from cards.database import run_in_database
 from cards.engine import Engine, EngineError, PlanStep, Turn
 from cards.live.runtime import SessionRuntime
 from cards.live.session import accepted_message
-from cards.live.session_log import LogIdentity
 from cards.models import Session
 from cards.models import Turn as TurnRow
 from cards.operations import NewTurn, accept_message
@@ -93,11 +92,7 @@ async def runtime_of(
 ) -> SessionRuntime:
     """Return a runtime of a new session that gives its frames to a list."""
     return SessionRuntime(
-        LogIdentity(
-            session_pk=record.pk,
-            session_id=record.session_id,
-            trace_id=record.trace_id,
-        ),
+        record,
         owner,
         fence=0,
         history=await run_in_database(read_history, record.pk, turns=0),
