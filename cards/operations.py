@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count, Max, Q
 
 from cards.models import Injection, Session, Turn
 from cards.ownership import Hold, ThisWorker, lock_session, take_session
@@ -18,6 +17,7 @@ from cards.queries import (
     TurnRecord,
     unfinished_turns,
 )
+from cards.statements import count_turns, find_turn
 
 
 class SessionTaken(Exception):
@@ -107,24 +107,21 @@ def open_session(
     Spec: Rulings E1, E27.
     """
     with transaction.atomic():
-        row = Session.objects.filter(session_id=session_id).first()
-        if row is None:
+        is_owned = first_turn is not None and me is not None
+        row, is_new = Session.objects.get_or_create(
+            session_id=session_id,
+            defaults={
+                "trace_id": trace_id,
+                "principal": principal,
+                "title": first_turn.title if first_turn else "",
+                "created_at": now,
+                "last_activity_at": now,
+                "owner": me.worker_id if me and is_owned else "",
+                "fence": int(is_owned),
+            },
+        )
+        if is_new:
             _check_session_count(principal, session_limit)
-            is_owned = first_turn is not None and me is not None
-            row, is_new = Session.objects.get_or_create(
-                session_id=session_id,
-                defaults={
-                    "trace_id": trace_id,
-                    "principal": principal,
-                    "title": first_turn.title if first_turn else "",
-                    "created_at": now,
-                    "last_activity_at": now,
-                    "owner": me.worker_id if me and is_owned else "",
-                    "fence": int(is_owned),
-                },
-            )
-        else:
-            is_new = False
         turn = _create_turn(row.pk, 1, first_turn) if first_turn and is_new else None
     if row.principal != principal:
         raise SessionTaken(session_id)
@@ -136,7 +133,8 @@ def _check_session_count(principal: Principal, limit: int) -> None:
     # Scripts without cookie and token are many and share one principal.
     if not limit or principal == ANONYMOUS:
         return
-    if Session.objects.filter(principal=principal)[limit - 1 : limit]:
+    # The one just made is among them.
+    if Session.objects.filter(principal=principal)[limit : limit + 1]:
         raise TooManySessions
 
 
@@ -168,15 +166,12 @@ def accept_message(
         known = _turn_of(session_pk, turn.event_id, turn.message)
         if known is not None:
             return AcceptedTurn(known, is_new=False, hold=hold)
-        counts = Turn.objects.filter(session_id=session_pk).aggregate(
-            last=Max("turn_no"),
-            unfinished=Count("pk", filter=~Q(state=Turn.State.ENDED)),
-        )
-        if counts["unfinished"] > queue_limit:
+        last, unfinished = count_turns(session_pk)
+        if unfinished > queue_limit:
             raise QueueFull
-        if counts["last"] is None:
+        if last == 0:
             Session.objects.filter(pk=session_pk, title="").update(title=turn.title)
-        record = _create_turn(session_pk, (counts["last"] or 0) + 1, turn)
+        record = _create_turn(session_pk, last + 1, turn)
     return AcceptedTurn(record, is_new=True, hold=hold)
 
 
@@ -234,9 +229,10 @@ def _create_turn(session_pk: int, turn_no: int, turn: NewTurn) -> TurnRecord:
 def _turn_of(
     session_pk: int, event_id: str, message: AcceptedMessage
 ) -> TurnRecord | None:
-    row = Turn.objects.filter(session_id=session_pk, event_id=event_id).first()
-    if row is None:
+    found = find_turn(session_pk, event_id)
+    if found is None:
         return None
-    if row.message != message:
+    turn_pk, accepted = found
+    if accepted != message:
         raise MessageConflict(event_id)
-    return TurnRecord.of(row)
+    return TurnRecord.of(Turn.objects.get(pk=turn_pk))

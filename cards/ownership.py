@@ -27,6 +27,7 @@ from django.db import transaction
 from cards.models import Injection, Session, Turn, Worker
 from cards.process_lock import is_abandoned, remove_abandoned
 from cards.queries import TurnRecord, unfinished_turns
+from cards.statements import has_work, lock_owner, set_owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,21 +142,24 @@ def take_session(session_pk: int, me: ThisWorker, now: datetime) -> Hold | None:
     Spec: Ruling E14.
     """
     with transaction.atomic():
-        row = Session.objects.select_for_update().get(pk=session_pk)
-        if row.owner == me.worker_id:
-            return Hold(row.fence, is_new=False)
-        if row.owner:
-            owner = Worker.objects.filter(worker_id=row.owner).first()
-            if not _is_gone(me, owner, now):
+        found = lock_owner(session_pk)
+        if found is None:
+            raise Session.DoesNotExist(session_pk)
+        owner, fence = found
+        if owner == me.worker_id:
+            return Hold(fence, is_new=False)
+        if owner:
+            row = Worker.objects.filter(worker_id=owner).first()
+            if not _is_gone(me, row, now):
                 return None
-        row.owner, row.fence = me.worker_id, row.fence + 1
-        row.save(update_fields=["owner", "fence"])
-        return Hold(row.fence, is_new=True)
+        set_owner(session_pk, owner=me.worker_id, fence=fence + 1)
+        return Hold(fence + 1, is_new=True)
 
 
 def lock_session(session_pk: int) -> None:
     """Keep others from changing who owns the session until the transaction ends."""
-    Session.objects.select_for_update().only("pk").get(pk=session_pk)
+    if lock_owner(session_pk) is None:
+        raise Session.DoesNotExist(session_pk)
 
 
 def give_back_session(session_pk: int, *, fence: int) -> list[TurnRecord]:
@@ -172,14 +176,14 @@ def give_back_session(session_pk: int, *, fence: int) -> list[TurnRecord]:
     """
     with transaction.atomic():
         # The row's lock keeps an acceptance out until it is clear who runs it.
-        own = Session.objects.select_for_update().filter(pk=session_pk, fence=fence)
-        if not own.exists():
+        found = lock_owner(session_pk)
+        if found is None or found[1] != fence:
+            return []
+        if not has_work(session_pk):
+            set_owner(session_pk, owner="", fence=fence)
             return []
         _queue_late_injections(session_pk)
-        unfinished = unfinished_turns(session_pk)
-        if not unfinished:
-            own.update(owner="")
-        return unfinished
+        return unfinished_turns(session_pk)
 
 
 def abandon_session(session_pk: int, *, fence: int) -> None:

@@ -180,7 +180,6 @@ class Hub:
         record: SessionRecord | None,
         newest: int,
     ) -> LiveSession:
-        self._sweep()
         live = LiveSession(
             self._services,
             session_id=session_id,
@@ -272,6 +271,7 @@ class Hub:
 
         Spec: design.md 1.
         """
+        self._sweep()
         working = {pk: live for pk, live in self._stored.items() if live.is_working}
         if working:
             found = await run_in_database(read_all_news, list(working))

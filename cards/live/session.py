@@ -135,6 +135,7 @@ class LiveSession:
         self._on_stored = on_stored
         self._runtime: SessionRuntime | None = None
         self._lock = asyncio.Lock()
+        self._looks = asyncio.Lock()
         self._uses = 0
         self._submissions: set[asyncio.Task[SubmittedTurn]] = set()
         if record is not None:
@@ -465,6 +466,11 @@ class LiveSession:
 
         Spec: Ruling E26; design.md 1.
         """
+        # Rings may come faster than a page is read; one look then sees it all.
+        async with self._looks:
+            await self._look_at_log(newest)
+
+    async def _look_at_log(self, newest: int | None) -> None:
         if self.record is None or self.is_working:
             return
         if newest is None:
@@ -475,7 +481,7 @@ class LiveSession:
         page = await run_in_database(
             read_page, self.record.pk, after_seq=after_seq, up_to_seq=newest
         )
-        # Meanwhile another look, or a runtime of our own, may have gone on.
+        # Meanwhile a runtime of our own may have gone on.
         if self.tail.newest_seq != after_seq or self.is_working:
             return
         if page.first_seq == after_seq + 1 and page.last_seq == newest:

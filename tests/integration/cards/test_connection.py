@@ -16,6 +16,7 @@ from cards.live.session import LiveSession
 from cards.log.tail import Tail
 from cards.models import Event, Session
 from cards.principals import Principal
+from cards.protocol.client_messages import UserMessage
 from cards.transport import Batch
 from tests.integration.cards.house import (
     Client,
@@ -417,13 +418,12 @@ class TestClientFrames:
         assert [error["code"] for error in client.errors()] == [code]
 
     async def test_that_fail_in_us_are_answered(
-        self, house: House, client: Client
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        await talk(client, "c1")
-        live = await house.live()
-        broken: Any = "no key"
-        assert live.record is not None
-        live.record = replace(live.record, pk=broken)
+        async def fail(live: LiveSession, message: UserMessage) -> None:
+            raise LookupError("a mistake of ours")
+
+        monkeypatch.setattr(LiveSession, "submit", fail)
 
         await client.say("hi", "c2")
 

@@ -47,7 +47,7 @@ class TestAttach:
         first = await house.live()
         client.connection.end()
         await until_idle(first)
-        await house.hub.attach(None, ANN)
+        await house.hub.look_around()
 
         second = await house.live()
 
