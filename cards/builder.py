@@ -28,6 +28,8 @@ from cards.protocol.events import (
     CardSet,
     CardTick,
     Event,
+    PromptReply,
+    PromptUser,
     SessionEvent,
 )
 from cards.protocol.hints import default_hint
@@ -48,6 +50,8 @@ from cards.protocol.payloads import (
     AppendPayload,
     ClosePayload,
     Payload,
+    PromptReplyPayload,
+    PromptUserPayload,
     SessionEventPayload,
     TickPayload,
 )
@@ -286,6 +290,42 @@ class Builder:
         )
         self._emit(event, changes)
 
+    def prompt_user(
+        self,
+        payload: PromptUserPayload,
+        *,
+        agent_id: str,
+        agent_run_id: str | None,
+        change_of: Callable[[bytes, int], RowChange],
+    ) -> None:
+        """Ask the user something.
+
+        Args:
+            change_of: Told frame and seq; returns the row to change with it.
+
+        Spec: EMIT 7.1; Ruling E15.
+        """
+        event = PromptUser(
+            envelope=self._bare_envelope(
+                Severity.INFO,
+                agent_id=agent_id,
+                role=Role.PERSONA if agent_id == MAIN_AGENT else Role.WORKER,
+                agent_run_id=agent_run_id,
+            ),
+            payload=payload,
+        )
+        data = encode_event(event)
+        self._writer.append(data, (change_of(data, self._writer.next_seq),))
+
+    def prompt_reply(
+        self, payload: PromptReplyPayload, *, changes: tuple[RowChange, ...]
+    ) -> None:
+        """Say how a prompt was settled. Spec: EMIT 7.2; Ruling E15."""
+        self._emit(
+            PromptReply(envelope=self._bare_envelope(Severity.INFO), payload=payload),
+            changes,
+        )
+
     def _emit(self, event: Event, changes: tuple[RowChange, ...] = ()) -> None:
         self._writer.append(encode_event(event), changes)
 
@@ -318,7 +358,14 @@ class Builder:
             severity=severity,
         )
 
-    def _bare_envelope(self, severity: Severity) -> Envelope:
+    def _bare_envelope(
+        self,
+        severity: Severity,
+        *,
+        agent_id: str = MAIN_AGENT,
+        role: Role = Role.SYSTEM,
+        agent_run_id: str | None = None,
+    ) -> Envelope:
         no_card: Literal[""] = ""
         return Envelope(
             event_id=mint_event_id(self._entropy.hex),
@@ -328,8 +375,9 @@ class Builder:
             card_kind=no_card,
             seq=self._writer.next_seq,
             timestamp=self._now_text(),
-            agent_id=MAIN_AGENT,
-            agent_role=Role.SYSTEM,
+            agent_id=agent_id,
+            agent_role=role,
+            agent_run_id=agent_run_id or UNSET,
             severity=severity,
         )
 

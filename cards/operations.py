@@ -3,7 +3,8 @@
 Each opens a transaction, or a savepoint in one that is open.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -173,6 +174,71 @@ def accept_message(
             Session.objects.filter(pk=session_pk, title="").update(title=turn.title)
         record = _create_turn(session_pk, last + 1, turn)
     return AcceptedTurn(record, is_new=True, hold=hold)
+
+
+def settle_wait(
+    *,
+    session_pk: int,
+    claim: Callable[[], None],
+    now: datetime,
+    me: ThisWorker | None,
+) -> Hold | None:
+    """Settle what somebody waits for, and see to it that somebody goes on with it.
+
+    Args:
+        claim: Settles it, or raises and changes nothing.
+        me: Takes the session if it may be taken; None leaves it to whoever takes it.
+
+    Returns:
+        That the session is ours; None when another worker is to go on.
+
+    Raises:
+        Exception: Whatever the claim raises.
+
+    Spec: Rulings E14, E15; design.md 5.
+    """
+    with transaction.atomic():
+        # The row's lock keeps the owner from giving the session back meanwhile.
+        hold = take_session(session_pk, me, now) if me else None
+        if me is None:
+            lock_session(session_pk)
+        claim()
+    return hold
+
+
+def continue_session(
+    *,
+    session_pk: int,
+    is_due: Callable[[], bool],
+    asking_turn_pk: int,
+    turn: NewTurn,
+) -> TurnRecord | None:
+    """Store the turn that goes on with an answer, once.
+
+    It is worked on in the way that was wished for the turn that asked.
+
+    Args:
+        is_due: Whether the answer was not used yet.
+
+    Returns:
+        The turn, now or earlier stored; None when it is not due.
+
+    Spec: Ruling E15.
+    """
+    with transaction.atomic():
+        lock_session(session_pk)
+        if not is_due():
+            return None
+        found = find_turn(session_pk, turn.event_id)
+        if found is not None:
+            return TurnRecord.of(Turn.objects.get(pk=found[0]))
+        asked = Turn.objects.get(pk=asking_turn_pk).message
+        message = turn.message | {
+            "coordinator_mode": asked["coordinator_mode"],
+            "plan_confirmation": asked["plan_confirmation"],
+        }
+        last, _ = count_turns(session_pk)
+        return _create_turn(session_pk, last + 1, replace(turn, message=message))
 
 
 def stop_turns(*, session_pk: int, turn_card_id: str | None, clear_queue: bool) -> bool:

@@ -17,7 +17,7 @@ in one that is open.
 Spec: Ruling E14; design.md 4; docs/decisions/0004-a-lease-per-worker.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -162,15 +162,20 @@ def lock_session(session_pk: int) -> None:
         raise Session.DoesNotExist(session_pk)
 
 
-def give_back_session(session_pk: int, *, fence: int) -> list[TurnRecord]:
+def give_back_session(
+    session_pk: int, *, fence: int, has_more: Callable[[int], bool]
+) -> list[TurnRecord] | None:
     """Give a session back if nothing is left to do in it.
 
     Words that came too late for the turn they were meant for become a turn of their
     own: nothing that was accepted is lost.
 
+    Args:
+        has_more: Told the session; whether there is more to do than turns.
+
     Returns:
-        The unfinished turns; empty when the session was given back, or was lost to
-        another owner before.
+        The unfinished turns, if any; None when the session was given back, or was
+        lost to another owner before.
 
     Spec: Rulings E9, E14, E23.
     """
@@ -178,10 +183,10 @@ def give_back_session(session_pk: int, *, fence: int) -> list[TurnRecord]:
         # The row's lock keeps an acceptance out until it is clear who runs it.
         found = lock_owner(session_pk)
         if found is None or found[1] != fence:
-            return []
-        if not has_work(session_pk):
+            return None
+        if not has_work(session_pk) and not has_more(session_pk):
             set_owner(session_pk, owner="", fence=fence)
-            return []
+            return None
         _queue_late_injections(session_pk)
         return unfinished_turns(session_pk)
 

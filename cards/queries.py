@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest, Length
@@ -55,13 +55,27 @@ class SessionRecord:
         )
 
 
+class AcceptedAnswer(TypedDict):
+    """An answer to a prompt as it is stored with the turn that goes on with it."""
+
+    kind: str
+    request_id: str
+    decision: str
+    payload: dict[str, JSONValue]
+    prompt: dict[str, JSONValue]
+
+
 class AcceptedMessage(TypedDict):
-    """A user message as it is stored with its turn."""
+    """A user message as it is stored with its turn.
+
+    `continuation` is there only if an answer began the turn. Spec: Ruling E15.
+    """
 
     text: str
     content: list[dict[str, JSONValue]]
     coordinator_mode: Literal["react", "plan"] | None
     plan_confirmation: Literal["auto", "required"] | None
+    continuation: NotRequired[AcceptedAnswer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from cards.clock import utc_now
 from cards.permissions import KeepsSecrets, OwnsSessions, principal_of
+from cards.ports import PromptBook
 from cards.protocol.envelope import MAX_SAFE_INTEGER
 from cards.protocol.ids import is_session_id
 from cards.protocol.wire_schema import wire_schema
@@ -134,13 +136,21 @@ class SessionDetail(_SessionView):
 
 
 class SnapshotView(_SessionView):
-    """A session's cards as a client that saw every frame has them."""
+    """A session's cards and prompts as a client that saw every frame has them.
+
+    Attributes:
+        book: Keeps the prompts.
+    """
+
+    book: PromptBook | None = None
 
     def get(self, request: Request, session_id: str) -> HttpResponse:
         """Return the folded cards and the seq they stand at. Spec: Ruling E5."""
         record = self.record(request, session_id)
         is_running = record.pk in running_sessions([record.pk])
         fold = fold_cards(record.pk)
+        # After the cards: what is settled meanwhile has its reply behind `last_seq`.
+        prompts = self.book.open_prompts(record.pk, utc_now()) if self.book else []
         return _json_response(
             {
                 "session_id": record.session_id,
@@ -148,7 +158,11 @@ class SnapshotView(_SessionView):
                 "last_seq": fold.last_seq,
                 "state": "running" if is_running else "idle",
                 "cards": fold.cards(),
-                "prompts": [],
+                "prompts": [
+                    msgspec.Raw(prompt.frame)
+                    for prompt in prompts
+                    if prompt.seq <= fold.last_seq
+                ],
             }
         )
 

@@ -70,6 +70,7 @@ INSTALLED_APPS = [
     "channels",
     "rest_framework",
     "cards",
+    "prompts",
 ]
 
 MIDDLEWARE = [
@@ -233,6 +234,14 @@ CARDWIRE_MESSAGES_PER_MINUTE: int = env.int(
 )
 CARDWIRE_CREDENTIAL_CHECK_S: float = env.float(
     "CARDWIRE_CREDENTIAL_CHECK_S", 30.0, validate=validate.Range(min=0)
+)
+#: Life of an unanswered prompt; 0 = for ever.
+CARDWIRE_WAIT_TTL_DAYS: float = env.float(
+    "CARDWIRE_WAIT_TTL_DAYS", 15.0, validate=validate.Range(min=0, max=36_500)
+)
+#: Seconds between two sweeps of a running server; 0 = none.
+CARDWIRE_SWEEP_INTERVAL_S: float = env.float(
+    "CARDWIRE_SWEEP_INTERVAL_S", 3600.0, validate=validate.Range(min=0)
 )
 CARDWIRE_EVENT_RETENTION_DAYS: float = env.float(
     "CARDWIRE_EVENT_RETENTION_DAYS", 0.0, validate=validate.Range(min=0)

@@ -1,9 +1,12 @@
 """The HTTP routes."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import path
+
+from cards.urls import card_routes
+from config.wiring import prompt_book
 
 urlpatterns = [
     path("admin/", admin.site.urls),
-    path("", include("cards.urls")),
+    *card_routes(prompt_book()),
 ]

@@ -1,5 +1,6 @@
 """The composition root: the one place where the parts are put together."""
 
+from datetime import timedelta
 from functools import cache
 
 from channels.layers import get_channel_layer
@@ -13,6 +14,7 @@ from cards.live.hub import Hub
 from cards.live.runtime import RuntimeSettings
 from cards.log.committer import Committer
 from cards.log.store import open_store
+from prompts.book import StoredPromptBook
 
 
 def load_engine(dotted_path: str) -> Engine:
@@ -48,6 +50,13 @@ def admission() -> Admission:
 
 
 @cache
+def prompt_book() -> StoredPromptBook:
+    """Return what keeps the prompts."""
+    days = settings.CARDWIRE_WAIT_TTL_DAYS
+    return StoredPromptBook(time_to_live=timedelta(days=days) if days else None)
+
+
+@cache
 def hub() -> Hub:
     """Return the hub of this process, made on first use."""
     return Hub(
@@ -65,6 +74,7 @@ def hub() -> Hub:
         session_limit=settings.CARDWIRE_MAX_SESSIONS,
         lock_dir=settings.CARDWIRE_WORKERS_DIR,
         lease_s=settings.CARDWIRE_LEASE_S,
+        book=prompt_book(),
         # The in-memory layer reaches nobody but ourselves.
         layer=get_channel_layer() if settings.REDIS_URL else None,
     )

@@ -3,16 +3,34 @@
 Everything importable from here is public; see docs/engine-api.md.
 """
 
+from cards.engine.asking import (
+    Answer,
+    Permission,
+    PlanReview,
+    PromptTimeout,
+    PromptUnavailable,
+    StepDecision,
+)
+from cards.engine.client_tools import ClientToolResult
 from cards.engine.engine import Engine
 from cards.engine.errors import EngineError
-from cards.engine.plans import PlanStep
-from cards.engine.turn import HistoryEntry, Turn, TurnInput
+from cards.engine.plans import Plan, PlanStep
+from cards.engine.turn import Continuation, HistoryEntry, Turn, TurnInput
 
 __all__ = [
+    "Answer",
+    "ClientToolResult",
+    "Continuation",
     "Engine",
     "EngineError",
     "HistoryEntry",
+    "Permission",
+    "Plan",
+    "PlanReview",
     "PlanStep",
+    "PromptTimeout",
+    "PromptUnavailable",
+    "StepDecision",
     "Turn",
     "TurnInput",
 ]

@@ -15,7 +15,9 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from cards.builder import Builder
+from cards.engine.desk import Desk
 from cards.engine.errors import EngineError
+from cards.log.store import RowChange
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo, make_error
 from cards.protocol.ids import MAIN_AGENT
@@ -35,18 +37,21 @@ class Context:
         run_id: The turn's `run_` id, on every frame outside sub-agents.
         model: Shown on messages; "" for none.
         shows_exceptions: Whether clients see the text of unexpected exceptions.
+        desk: Where the turn's prompts are asked.
     """
 
     def __init__(
         self,
         *,
         builder: Builder,
+        desk: Desk,
         turn_card: Card,
         run_id: str,
         model: str,
         shows_exceptions: bool,
     ) -> None:
         self.builder = builder
+        self.desk = desk
         self.turn_card = turn_card
         self.run_id = run_id
         self.model = model
@@ -193,6 +198,14 @@ class Block(ABC):
         """Return what the close adds to the payload; None for nothing."""
         return None
 
+    def _opening_changes(self) -> tuple[RowChange, ...]:
+        """Return the rows to change with the card's opening."""
+        return ()
+
+    def _closing_changes(self) -> tuple[RowChange, ...]:
+        """Return the rows to change with the card's close."""
+        return ()
+
     async def __aenter__(self) -> Self:
         if self._card is not None:
             raise RuntimeError(f"a {self.kind} block can be entered only once")
@@ -223,6 +236,7 @@ class Block(ABC):
             parent=self._parent or innermost_card(self.context),
             agent_id=card_id if is_agent else self._agent_id,
             agent_run_id=self._agent_run_id,
+            changes=self._opening_changes(),
         )
 
     async def __aexit__(
@@ -241,7 +255,13 @@ class Block(ABC):
             return
         status, error = self._outcome(exception)
         close_open_below(self.context.builder, self.card, status, error)
-        self.context.builder.close(self.card, status, error=error, inner=self._inner())
+        self.context.builder.close(
+            self.card,
+            status,
+            error=error,
+            inner=self._inner(),
+            changes=self._closing_changes(),
+        )
         if exception is None:
             await self.context.builder.writer.breathe()
 

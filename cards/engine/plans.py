@@ -42,7 +42,26 @@ class PlanStep:
     depends_on: Sequence[str] = ()
 
 
-class Plan(Block):
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan as it is proposed.
+
+    Attributes:
+        goal: What it is for.
+        steps: In order.
+        strategy: How the steps run.
+        rationale: Why so.
+        plan_id: Its id; None mints one.
+    """
+
+    goal: str
+    steps: Sequence[PlanStep]
+    strategy: Strategy = "sequential"
+    rationale: str | None = None
+    plan_id: str | None = None
+
+
+class PlanBlock(Block):
     """A plan that is being carried out; its step cards open with it, queued."""
 
     kind: ClassVar[CardKind] = CardKind.PLAN
@@ -64,7 +83,7 @@ class Plan(Block):
             context, parent=parent, agent_id=agent_id, agent_run_id=agent_run_id
         )
         self._goal = goal
-        self._steps = _checked_steps(steps)
+        self._steps = checked_steps(steps)
         self._strategy = one_of("strategy", strategy, Strategy)
         self._rationale = rationale
         self.plan_id = plan_id or "pln_" + context.builder.random_hex(12)
@@ -230,9 +249,14 @@ def _planned(step: PlanStep) -> PlannedStep:
     )
 
 
-def _checked_steps(
+def checked_steps(
     steps: Sequence[PlanStep | Mapping[str, object]],
 ) -> list[PlanStep]:
+    """Return the steps of a plan.
+
+    Raises:
+        ValueError: A step is malformed or two have the same id.
+    """
     checked = [
         step if isinstance(step, PlanStep) else _step_from(step) for step in steps
     ]

@@ -7,9 +7,11 @@ from typing import ClassVar
 import msgspec
 from msgspec import UNSET
 
+from cards.engine.asking import Asking, PromptTimeout, milliseconds_of
 from cards.engine.block import Block, Context, innermost_card
+from cards.engine.client_tools import ClientTool, ClientToolResult
 from cards.engine.messages import Message, Thinking
-from cards.engine.plans import Plan, PlanStep
+from cards.engine.plans import PlanBlock, PlanStep
 from cards.engine.tools import Tool
 from cards.engine.values import (
     AgentType,
@@ -42,7 +44,7 @@ from cards.protocol.payloads import (
 )
 
 
-class Scope:
+class Scope(Asking):
     """The methods that open cards and blocks, with one agent_id for all of them.
 
     `parent=` takes a block and overrides where a card hangs.
@@ -137,6 +139,42 @@ class Scope:
             call_id=call_id,
         )
 
+    async def client_tool(
+        self,
+        name: str,
+        input: object = None,  # noqa: A002 - the wire's word
+        *,
+        intent: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the API's word
+    ) -> ClientToolResult:
+        """Have the client run a tool; its card closes with the result.
+
+        Args:
+            name: Of the tool, as the client knows it.
+            input: Anything with a JSON form.
+            intent: What the call is for, in the user's language.
+            timeout: Seconds; None waits for as long as it takes.
+
+        Raises:
+            PromptTimeout: No result came in time.
+            PromptUnavailable: The call could not be stored.
+
+        Spec: EMIT 9, 14; Ruling E24.
+        """
+        tool = ClientTool(
+            self._context,
+            parent=self._last_message_card(),
+            agent_id=self._scope_agent_id,
+            agent_run_id=self._scope_run_id,
+            name=name,
+            input=input,
+            intent=intent,
+        )
+        await self._context.desk.call(tool, timeout_ms=milliseconds_of(timeout))
+        if tool.has_timed_out:
+            raise PromptTimeout("no result came in time")
+        return tool.result
+
     def _last_message_card(self) -> Card | None:
         message = self._task_message.get() or self._last_message
         return message.card if message is not None and message.is_entered else None
@@ -182,7 +220,7 @@ class Scope:
         rationale: str | None = None,
         plan_id: str | None = None,
         parent: Block | None = None,
-    ) -> Plan:
+    ) -> PlanBlock:
         """Return the block of a plan that is being carried out.
 
         Args:
@@ -196,7 +234,7 @@ class Scope:
         Raises:
             ValueError: A step is malformed or two have the same id.
         """
-        return Plan(
+        return PlanBlock(
             self._context,
             parent=parent.card if parent else None,
             agent_id=self._scope_agent_id,

@@ -9,7 +9,7 @@ Spec: EMIT 2; Rulings E1 to E5, E25, E26.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from django.db import Error as DatabaseError
@@ -26,6 +26,7 @@ from cards.operations import (
     SessionTaken,
     TooManySessions,
 )
+from cards.ports import OpenPrompt
 from cards.principals import Principal
 from cards.protocol.client_messages import (
     AnyClientMessage,
@@ -50,7 +51,7 @@ from cards.protocol.errors import (
 )
 from cards.protocol.events import SessionEvent
 from cards.protocol.ids import MAIN_AGENT, mint_event_id, mint_trace_id
-from cards.protocol.json_form import clean_text
+from cards.protocol.json_form import JSONValue, clean_text
 from cards.protocol.kinds import (
     ErrorType,
     ResumeFailure,
@@ -79,13 +80,13 @@ PROTOCOL_VERSION = "2.0"
 CAPABILITIES = {
     "streaming": True,
     "tools": True,
-    "client_tools": False,
+    "client_tools": True,
     "sub_agents": True,
     "tasks": True,
     "teams": True,
-    "plan_review": False,
+    "plan_review": True,
     "artifacts": False,
-    "recovery": False,
+    "recovery": True,
 }
 
 _PONG = Batch([PONG])
@@ -229,13 +230,13 @@ class Connection:
         """See `Follower.report_trouble`."""
         self.tell_error(error)
 
-    def greet_anew(self) -> None:
+    def greet_anew(self, prompts: Sequence[OpenPrompt]) -> None:
         """See `Follower.greet_anew`."""
         if self._live is not None:
             self._move_cursor(self._live.tail.newest_seq)
-            self._tell_opened(self._live)
+            self._tell_opened(self._live, prompts)
 
-    def _tell_opened(self, live: LiveSession) -> None:
+    def _tell_opened(self, live: LiveSession, prompts: Sequence[OpenPrompt]) -> None:
         self._tell(
             SessionEventKind.OPENED,
             OpenedInner(
@@ -246,6 +247,13 @@ class Connection:
                 last_seq=live.tail.newest_seq,
             ),
         )
+        for prompt in prompts:
+            self.resend(prompt)
+
+    def resend(self, prompt: OpenPrompt) -> None:
+        """See `Follower.resend`. Spec: EMIT 2.4.2; Ruling E3."""
+        if prompt.seq <= self._cursor:
+            self._transport.write(Batch([prompt.frame]))
 
     # Opening and ending.
 
@@ -271,8 +279,10 @@ class Connection:
                 else _session_not_found()
             )
             live = await self._hub.attach(None, self._principal)
-        self._follow(live)
-        self._tell_opened(live)
+        with live.in_use():
+            prompts = await live.open_prompts()
+            self._follow(live)
+        self._tell_opened(live, prompts)
         if refusal is not None:
             self.tell_error(refusal.error)
 
@@ -337,7 +347,7 @@ class Connection:
             case UserInject():
                 await self._inject(message)
             case ToolResult() | PromptUserResponse():
-                raise _nobody_waits(message)
+                await self._bound.settle(message)
 
     @property
     def _bound(self) -> LiveSession:
@@ -347,7 +357,7 @@ class Connection:
 
     async def _create(self, message: SessionCreate) -> None:
         if message.session_id is None:
-            self._tell_opened(self._bound)
+            self._tell_opened(self._bound, await self._bound.open_prompts())
             return
         try:
             live = await self._hub.attach(message.session_id, self._principal)
@@ -357,9 +367,11 @@ class Connection:
         except TooManySessions as error:
             raise self._too_many_sessions() from error
         self._named_session = True
-        if live is not self._live:
-            self._follow(live)
-        self._tell_opened(live)
+        with live.in_use():
+            prompts = await live.open_prompts()
+            if live is not self._live:
+                self._follow(live)
+        self._tell_opened(live, prompts)
 
     async def _submit(self, message: UserMessage) -> None:
         live = self._bound
@@ -498,10 +510,17 @@ def _error_of(error: Exception) -> ErrorInfo:
 
 def _about(message: AnyClientMessage | None, error: ErrorInfo) -> ErrorInfo:
     """Say which message an error answers: several may be on their way."""
-    if not isinstance(message, UserMessage) or message.event_id is None:
-        return error
+    match message:
+        case UserMessage(event_id=str(event_id)):
+            told: dict[str, JSONValue] = {"event_id": event_id}
+        case PromptUserResponse(request_id=request_id):
+            told = {"request_id": request_id}
+        case ToolResult(tool_use_id=tool_use_id):
+            told = {"tool_use_id": tool_use_id}
+        case _:
+            return error
     details = {} if error.details is UNSET else error.details
-    return replace(error, details=details | {"event_id": message.event_id})
+    return replace(error, details=details | told)
 
 
 def _check_trace(live: LiveSession, trace_id: str | None) -> None:
@@ -518,19 +537,3 @@ def _session_not_found() -> RemoteProtocolError:
     return refuse(
         "there is no such session", code="SESSION_NOT_FOUND", field="session_id"
     )
-
-
-def _nobody_waits(message: ToolResult | PromptUserResponse) -> RemoteProtocolError:
-    match message:
-        case ToolResult():
-            return refuse(
-                "no client tool waits under this id",
-                code="UNKNOWN_TOOL_USE_ID",
-                field="tool_use_id",
-            )
-        case PromptUserResponse():
-            return refuse(
-                "no prompt waits under this id",
-                code="UNKNOWN_REQUEST_ID",
-                field="request_id",
-            )

@@ -6,7 +6,7 @@ Spec: Rulings E1, E14, E26, E27; design.md 1, 4.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.db import Error as DatabaseError
@@ -25,6 +25,7 @@ from cards.ownership import (
     sessions_owned_by,
     unowned_with_work,
 )
+from cards.ports import PromptBook
 from cards.principals import Principal
 from cards.protocol.ids import mint_session_id
 from cards.queries import (
@@ -67,6 +68,7 @@ class Hub:
         session_limit: Sessions that one principal may own; 0 for any number.
         lock_dir: Where the workers of this machine keep their lock files.
         lease_s: Seconds without a sign of life after which a worker is lost.
+        book: Keeps the prompts.
         layer: Channel layer to the other workers; None when there are none.
     """
 
@@ -79,6 +81,7 @@ class Hub:
         session_limit: int,
         lock_dir: Path,
         lease_s: float,
+        book: PromptBook,
         layer: object = None,
     ) -> None:
         self.entropy = Entropy()
@@ -94,6 +97,7 @@ class Hub:
             entropy=self.entropy,
             membership=self._membership,
             doorbell=self._doorbell,
+            book=book,
             queue_limit=queue_limit,
             session_limit=session_limit,
         )
@@ -106,6 +110,8 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
         self._looks: set[asyncio.Task[None]] = set()
         self._looking: set[LiveSession] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._resent: dict[str, datetime] = {}
 
     @property
     def model(self) -> str:
@@ -210,6 +216,7 @@ class Hub:
     def start(self) -> None:
         """Begin to make rounds and to hear the other workers; once."""
         if not self._tasks:
+            self._loop = asyncio.get_running_loop()
             renewal_s = self._lease_s / RENEWALS_PER_LEASE
             self._tasks = [
                 # Apart from the others, which may take their time.
@@ -246,12 +253,22 @@ class Hub:
             sessions_owned_by, [*gone, me.worker_id], limit=MAX_TAKEN_PER_ROUND
         )
         lost += await run_in_database(unowned_with_work, limit=MAX_TAKEN_PER_ROUND)
+        lost += await self._sessions_with_settlements()
         for session_pk in lost:
             live = self._stored.get(session_pk)
             if live is None or not live.is_working:
                 await self._take_over_by_pk(session_pk)
         if gone:
             await self._services.writes.run(None, forget_workers, me, gone)
+
+    async def _sessions_with_settlements(self) -> list[int]:
+        book = self._services.book
+        await self._services.writes.run(
+            None, book.lapse_due, utc_now(), limit=MAX_TAKEN_PER_ROUND
+        )
+        return await run_in_database(
+            book.sessions_with_settlements, limit=MAX_TAKEN_PER_ROUND
+        )
 
     async def _take_over_by_pk(self, session_pk: int) -> None:
         record = await run_in_database(find_session_by_pk, session_pk)
@@ -277,9 +294,15 @@ class Hub:
             found = await run_in_database(read_all_news, list(working))
             for pk, news in found.items():
                 working[pk].note(news)
+            settled = await run_in_database(
+                self._services.book.settlements, list(working)
+            )
+            for pk in {each.session_pk for each in settled}:
+                working[pk].look_for_settlements()
         self._awaited = {live for live in self._awaited if live.record is None}
         for live in tuple(self._awaited):
             await live.look_for_row()
+        await self._resend()
         written = await run_in_database(
             sessions_at_work,
             self._membership.me.worker_id,
@@ -291,6 +314,38 @@ class Hub:
             for pk, seq in newest.items():
                 if pk in self._stored:
                     await self._stored[pk].look_at_log(seq)
+
+    async def _resend(self) -> None:
+        """Show again what an operator had sent again, once."""
+        followed = [pk for pk, live in self._stored.items() if live.followers]
+        if not followed:
+            return
+        since = utc_now() - RECENT
+        prompts = await run_in_database(self._services.book.resent, followed, since)
+        for prompt in prompts:
+            live = self._stored.get(prompt.session_pk)
+            if live is not None and self._resent.get(prompt.request_id) != (
+                prompt.resent_at
+            ):
+                live.resend(prompt)
+        self._resent = {
+            prompt.request_id: prompt.resent_at
+            for prompt in prompts
+            if prompt.resent_at is not None
+        }
+
+    def nudge(self, session_pk: int) -> None:
+        """Say from any thread that something was stored for a session's owner."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._nudged, session_pk)
+
+    def _nudged(self, session_pk: int) -> None:
+        live = self._stored.get(session_pk)
+        if live is not None and live.is_working:
+            self._in_background(live.look_for_work())
+        else:
+            self._services.doorbell.call(session_pk)
+            self._in_background(self._take_over_by_pk(session_pk))
 
     def _rung(self, newest: dict[int, int], called: Sequence[int]) -> None:
         for pk, seq in newest.items():

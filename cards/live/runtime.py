@@ -18,13 +18,15 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from django.db import Error as DatabaseError
 
+from cards.builder import Builder
 from cards.clock import now_ms
-from cards.engine import Engine, HistoryEntry, Turn, TurnInput
+from cards.database import WriteBatches
+from cards.engine import Engine, HistoryEntry, Turn
 from cards.engine.block import Context, close_open_below, error_of
 from cards.live.errors import (
     log_unavailable,
@@ -33,11 +35,15 @@ from cards.live.errors import (
     server_stopped,
     worker_lost,
 )
+from cards.live.new_turns import turn_input
+from cards.live.prompt_desk import PromptDesk
+from cards.live.running_turn import RunningTurn
 from cards.live.session_log import SessionLog
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
 from cards.log.store import OwnerReplaced
 from cards.log.writer import LogWriteFailed
+from cards.ports import PromptBook
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo
 from cards.protocol.kinds import (
@@ -101,8 +107,11 @@ class RuntimeOwner(Protocol):
     def lost(self, runtime: "SessionRuntime") -> None:
         """This runtime is of no use any more: the session has another owner."""
 
-    async def give_back(self, fence: int) -> list[TurnRecord]:
-        """Give the session back, or return what is left to do in it.
+    async def give_back(self, fence: int) -> list[TurnRecord] | None:
+        """Give the session back, or return the turns that are left to do in it.
+
+        Returns:
+            None when there is nothing left to do.
 
         Raises:
             django.db.Error: The session stays ours.
@@ -110,50 +119,6 @@ class RuntimeOwner(Protocol):
 
     async def abandon(self, fence: int) -> None:
         """Give the session back whatever is left to do in it."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Running:
-    """The turn at work.
-
-    Attributes:
-        card: None before it is added.
-        task: The engine's; None before it is started.
-        ending: How the turn ends whatever its engine says; None leaves it to the
-            engine.
-        injections: Words for the engine, in the log already.
-        heard: What is said in the user's name within the turn, for the history.
-        taken: Keys of the injections that were taken.
-    """
-
-    record: TurnRecord
-    card: Card | None = None
-    task: "asyncio.Task[None] | None" = None
-    ending: tuple[CloseStatus, ErrorInfo | None] | None = None
-    is_ending: asyncio.Event = field(default_factory=asyncio.Event)
-    injections: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
-    heard: list[list[str]] = field(default_factory=list)
-    taken: set[int] = field(default_factory=set)
-    timer: asyncio.TimerHandle | None = None
-
-    def unwatch(self) -> None:
-        """Look no more for silent cards."""
-        if self.timer is not None:
-            self.timer.cancel()
-
-    def is_meant(self, turn_card_id: str | None) -> bool:
-        """Tell whether a turn of this id, or any, may still be stopped here."""
-        if self.card is None:
-            return turn_card_id in {None, self.record.card_id}
-        return self.card.is_open and turn_card_id in {None, self.card.card_id}
-
-    def end(self, status: CloseStatus, error: ErrorInfo | None = None) -> None:
-        """Have the turn end like this; the first ending counts. Spec: Ruling E10."""
-        if self.ending is None:
-            self.ending = status, error
-            self.is_ending.set()
-            if self.task is not None:
-                self.task.cancel()
 
 
 class _Replaced(Exception):
@@ -166,6 +131,8 @@ class SessionRuntime:
     Args:
         fence: Of the hold.
         history: What the log holds already.
+        book: Keeps the session's prompts.
+        writes: For the prompts.
     """
 
     def __init__(
@@ -177,6 +144,8 @@ class SessionRuntime:
         history: SessionHistory,
         settings: RuntimeSettings,
         committer: Committer,
+        book: PromptBook,
+        writes: WriteBatches,
     ) -> None:
         self._session = session
         self._owner = owner
@@ -191,6 +160,7 @@ class SessionRuntime:
             on_committed=owner.committed,
             on_failed=self._log_failed,
         )
+        self._desk = PromptDesk(session.pk, self, book=book, writes=writes)
         self._topics_shown = set(history.system_topics)
         self._history: deque[HistoryEntry] = deque(
             (HistoryEntry(*said) for said in history.said), maxlen=2 * HISTORY_TURNS
@@ -198,7 +168,7 @@ class SessionRuntime:
         self._queue: dict[int, TurnRecord] = {}
         self._is_queue_shown = False
         self._last_turn_no = 0
-        self._running: _Running | None = None
+        self._running: RunningTurn | None = None
         self._worker: asyncio.Task[None] | None = None
         self._is_stopping = False
 
@@ -234,6 +204,26 @@ class SessionRuntime:
         elif self._running is not None and len(self._queue) > count:
             self._show_queue()
 
+    # What its desk needs.
+
+    @property
+    def builder(self) -> Builder:
+        """See `DeskOwner.builder`."""
+        return self._log.builder
+
+    @property
+    def asking_turn(self) -> tuple[int, Card] | None:
+        """See `DeskOwner.asking_turn`."""
+        running = self._running
+        if running is None or running.card is None or not running.card.is_open:
+            return None
+        return running.record.pk, running.card
+
+    def look_for_silent_cards(self) -> None:
+        """See `DeskOwner.look_for_silent_cards`."""
+        if self._running is not None:
+            self._watch(self._running)
+
     # Being stopped.
 
     def interrupt(self, *, turn_card_id: str | None, clear_queue: bool) -> bool:
@@ -268,6 +258,7 @@ class SessionRuntime:
         Spec: design.md 1, crash-only.
         """
         self._is_stopping = True
+        self._desk.begin_to_close()
         worker = self._worker
         if worker is None:
             return
@@ -294,6 +285,14 @@ class SessionRuntime:
         self.take_up(news.turns)
         for injection in news.injections:
             self._inject(injection)
+
+    def look_for_settlements(self) -> None:
+        """Go on with what users and clients' tools answered. Spec: Ruling E15."""
+        if self._worker is None:
+            # It looks before anything else.
+            self.take_up([])
+        else:
+            self._desk.begin_to_look()
 
     def _inject(self, injection: WaitingInjection) -> None:
         running = self._running
@@ -334,38 +333,52 @@ class SessionRuntime:
             self._owner.lost(self)
             await self._owner.abandon(self.fence)
         finally:
+            await self._desk.close()
             self._worker = None
             self._log.builder.stop()
 
     async def _run_all(self) -> None:
         while not self._is_stopping:
+            await self._settle_prompts()
             while self._queue and not self._is_stopping:
                 await self._run_next()
+                await self._settle_prompts()
             if self._is_stopping:
                 break
-            for record in await self._given_back():
-                self._queue.setdefault(record.turn_no, record)
-            # Empty: given back. Else more came, or the session was taken again.
-            if not self._queue:
+            left = await self._given_back()
+            if left is None and not self._queue:
                 return
+            # More came, or the session was taken again.
+            for record in left or ():
+                self._queue.setdefault(record.turn_no, record)
         await self._owner.abandon(self.fence)
+
+    async def _settle_prompts(self) -> None:
+        """Go on with answers that nobody waits for any more. Spec: Ruling E15."""
+        while not self._is_stopping:
+            try:
+                self.take_up(await self._desk.look())
+                return
+            except (LogWriteFailed, DatabaseError) as failure:
+                _raise_if_replaced(failure)
+                await self._recover(None)
 
     @property
     def _name(self) -> str:
         return self._session.session_id
 
-    async def _given_back(self) -> list[TurnRecord]:
+    async def _given_back(self) -> list[TurnRecord] | None:
         try:
             return await self._owner.give_back(self.fence)
         except DatabaseError as error:
             # Ours, and idle: the next message or the next round finds it so.
             logger.warning("session %s was not given back: %s", self._name, error)
-            return []
+            return None
 
     async def _run_next(self) -> None:
         record = self._queue.pop(min(self._queue))
         self._last_turn_no = record.turn_no
-        self._running = _Running(record=record)
+        self._running = RunningTurn(record=record)
         try:
             if record.state == "running":
                 await self._log.close_lost_turn(record, worker_lost())
@@ -378,7 +391,7 @@ class SessionRuntime:
             self._running.unwatch()
             self._running = None
 
-    async def _run_turn(self, running: _Running) -> None:
+    async def _run_turn(self, running: RunningTurn) -> None:
         record = running.record
         if self._is_queue_shown:
             self._show_queue()
@@ -386,6 +399,7 @@ class SessionRuntime:
         self._watch(running)
         context = Context(
             builder=self._log.builder,
+            desk=self._desk,
             turn_card=card,
             run_id=record.run_id,
             model=self._settings.engine.model,
@@ -409,6 +423,8 @@ class SessionRuntime:
             await self._run_engine(running, turn)
         if self._log.writer.failure is not None:
             raise self._log.writer.failure
+        if not self._is_stopping:
+            self._desk.close_open()
         status, error = running.ending or self._outcome(running.task)
         dropped = self._log.builder.take_dropped_count()
         if dropped and running.ending is None:
@@ -421,7 +437,7 @@ class SessionRuntime:
         await self._log.writer.flush()
         self._remember(record, context)
 
-    async def _run_engine(self, running: _Running, turn: Turn) -> None:
+    async def _run_engine(self, running: RunningTurn, turn: Turn) -> None:
         """Run the engine until it ends, or until its turn has to end without it."""
         running.task = task = asyncio.create_task(
             _run_engine(self._settings.engine, turn)
@@ -476,16 +492,21 @@ class SessionRuntime:
 
     # The watchdog.
 
-    def _watch(self, running: _Running) -> None:
+    def _watch(self, running: RunningTurn) -> None:
         """Close what has been silent for too long, and look again when it is due.
 
         Spec: Ruling E13.
         """
+        running.unwatch()
         if self._log.writer.failure is not None or running.ending is not None:
             return
         now = self._settings.now_ms()
-        windows_ms = self._settings.windows_ms
-        found = look(self._log.tree.cards, windows_ms=windows_ms, now_ms=now)
+        found = look(
+            self._log.tree.cards,
+            windows_ms=self._settings.windows_ms,
+            waiting_at=self._desk.waiting_at,
+            now_ms=now,
+        )
         for card in found.silent:
             self._close_silent(running, card)
         if found.next_ms is not None and running.ending is None:
@@ -494,7 +515,7 @@ class SessionRuntime:
                 delay_s, self._watch, running
             )
 
-    def _close_silent(self, running: _Running, card: Card) -> None:
+    def _close_silent(self, running: RunningTurn, card: Card) -> None:
         error = orphan_timeout(card.kind)
         if card is running.card:
             close_open_below(self._log.builder, card, CloseStatus.FAILED, error)
@@ -513,12 +534,18 @@ class SessionRuntime:
         if running is not None:
             running.end(CloseStatus.FAILED)
 
-    async def _recover(self, record: TurnRecord) -> None:
-        """Close what the lost turn left open in the log, once it is back."""
+    async def _recover(self, record: TurnRecord | None) -> None:
+        """Close what the lost turn left open in the log, once it is back.
+
+        Args:
+            record: None when no turn was running.
+        """
         while True:
             try:
                 await self._log.restart()
-                await self._log.close_lost_turn(record, log_unavailable())
+                self._desk.begin_anew()
+                if record is not None:
+                    await self._log.close_lost_turn(record, log_unavailable())
                 return
             except (DatabaseError, LogWriteFailed) as error:
                 _raise_if_replaced(error)
@@ -538,18 +565,6 @@ async def _run_engine(engine: Engine, turn: Turn) -> None:
     except (SystemExit, KeyboardInterrupt) as error:
         # asyncio would end the whole process with it.
         raise RuntimeError(f"the engine raised {error!r}") from error
-
-
-def turn_input(record: TurnRecord) -> TurnInput:
-    """Return what an engine gets to know of an accepted message."""
-    message = record.message
-    return TurnInput(
-        text=message["text"],
-        blocks=message["content"],
-        event_id=record.event_id,
-        coordinator_mode=message["coordinator_mode"],
-        plan_confirmation=message["plan_confirmation"],
-    )
 
 
 def _log_late_end(task: "asyncio.Task[None]") -> None:

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from django.db import Error as DatabaseError
@@ -12,6 +14,7 @@ from django.db import Error as DatabaseError
 from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.membership import Membership
+from cards.live.new_turns import turn_of_message
 from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
 from cards.log.committer import Committer
 from cards.log.doorbell import Doorbell
@@ -22,26 +25,25 @@ from cards.operations import (
     OpenedSession,
     accept_message,
     open_session,
+    settle_wait,
     stop_turns,
     store_injection,
 )
 from cards.ownership import Hold, abandon_session, give_back_session, take_session
+from cards.ports import OpenPrompt, PromptBook
 from cards.principals import Principal
-from cards.protocol.client_messages import UserMessage, blocks_of, text_of
+from cards.protocol.client_messages import (
+    PromptUserResponse,
+    ToolResult,
+    UserMessage,
+    nothing_waits,
+)
 from cards.protocol.errors import ErrorInfo
-from cards.protocol.hints import shorten
 from cards.protocol.ids import (
-    is_safe_id,
-    mint_card_id,
-    mint_event_id,
-    mint_run_id,
     mint_trace_id,
 )
-from cards.protocol.json_form import json_form
-from cards.protocol.kinds import CardKind
 from cards.queries import (
     NO_HISTORY,
-    AcceptedMessage,
     SessionHistory,
     SessionNews,
     SessionRecord,
@@ -55,9 +57,6 @@ from cards.queries import (
 from cards.transport import Batch
 
 logger = logging.getLogger(__name__)
-
-#: Longest automatic title in characters. Spec: Ruling E29.
-TITLE_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +73,13 @@ class Follower(Protocol):
     def pump(self) -> None:
         """Send what is new, as far as the client keeps up."""
 
+    def resend(self, prompt: OpenPrompt) -> None:
+        """Show a prompt once more, if the client has seen it before."""
+
     def report_trouble(self, error: ErrorInfo) -> None:
         """Tell this client of trouble that cannot be logged."""
 
-    def greet_anew(self) -> None:
+    def greet_anew(self, prompts: Sequence[OpenPrompt]) -> None:
         """Tell this client of another trace: another worker made the session."""
 
 
@@ -86,6 +88,7 @@ class SessionServices:
     """What the live sessions of a process share.
 
     Attributes:
+        book: Keeps the prompts.
         queue_limit: Messages that may wait in one session. Spec: Ruling E9.
         session_limit: Sessions that one principal may own; 0 for any number.
     """
@@ -96,6 +99,7 @@ class SessionServices:
     entropy: Entropy
     membership: Membership
     doorbell: Doorbell
+    book: PromptBook
     queue_limit: int
     session_limit: int
 
@@ -204,8 +208,9 @@ class LiveSession:
         self.tail = Tail(newest, Batch)
         self.record = record
         self._on_stored(record.pk, self)
+        prompts = await self.open_prompts()
         for follower in tuple(self.followers):
-            follower.greet_anew()
+            follower.greet_anew(prompts)
 
     async def look_for_row(self) -> None:
         """Find out whether another worker made the session meanwhile.
@@ -254,7 +259,9 @@ class LiveSession:
     async def _submit(self, message: UserMessage) -> SubmittedTurn:
         await self._services.membership.join()
         async with self._lock:
-            new = self._new_turn(message)
+            new = turn_of_message(
+                message, random_hex=self._services.entropy.hex, now=utc_now()
+            )
             if self.record is None:
                 opened = await self._open(new)
                 if opened.turn is not None:
@@ -282,20 +289,6 @@ class LiveSession:
             runtime.take_up([accepted.turn] if accepted.is_new else [])
         elif accepted.is_new:
             self._services.doorbell.call(self._row.pk)
-
-    def _new_turn(self, message: UserMessage) -> NewTurn:
-        random_hex = self._services.entropy.hex
-        given = message.event_id
-        wanted = f"turn_{given}" if given is not None and is_safe_id(given) else None
-        accepted = accepted_message(message)
-        return NewTurn(
-            event_id=given or mint_event_id(random_hex),
-            card_id=wanted or mint_card_id(CardKind.TURN, random_hex),
-            run_id=mint_run_id(random_hex),
-            message=accepted,
-            title=shorten(accepted["text"], TITLE_CHARS),
-            accepted_at=utc_now(),
-        )
 
     async def interrupt(
         self, *, turn_card_id: str | None = None, clear_queue: bool = False
@@ -354,6 +347,68 @@ class LiveSession:
             self._services.doorbell.call(self.record.pk)
         return is_kept
 
+    async def settle(self, answer: PromptUserResponse | ToolResult) -> None:
+        """Settle a prompt or a client's tool, and have somebody go on with it.
+
+        Raises:
+            RemoteProtocolError: Nothing waits under this id, or the answer does not
+                fit; the prompt then stays open.
+
+        Spec: Rulings E15, E16, E24.
+        """
+        if self.record is None:
+            raise nothing_waits(answer)
+        book, now = self._services.book, utc_now()
+        claim = (
+            partial(book.claim_answer, self.record.pk, answer, now)
+            if isinstance(answer, PromptUserResponse)
+            else partial(book.claim_result, self.record.pk, answer, now)
+        )
+        await self._claim(claim, now)
+
+    async def _claim(self, claim: Callable[[], None], now: datetime) -> None:
+        await self._services.membership.join()
+        with self.in_use():
+            async with self._lock:
+                hold = await self._services.writes.run(
+                    self._row.pk,
+                    settle_wait,
+                    session_pk=self._row.pk,
+                    claim=claim,
+                    now=now,
+                    me=self._services.membership.candidate,
+                )
+                if hold is None:
+                    self._services.doorbell.call(self._row.pk)
+                else:
+                    (await self._runtime_of(hold)).look_for_settlements()
+
+    async def open_prompts(self) -> list[OpenPrompt]:
+        """Return the prompts that may be answered, as far as the tail reaches.
+
+        None of them was settled by a frame that the tail holds, and the others come
+        behind its end.
+
+        Raises:
+            django.db.Error: The database cannot be read.
+
+        Spec: Ruling E1; EMIT 2.4.2.
+        """
+        if self.record is None:
+            return []
+        while True:
+            newest = self.tail.newest_seq
+            prompts = await run_in_database(
+                self._services.book.open_prompts, self._row.pk, utc_now()
+            )
+            if self.tail.newest_seq == newest:
+                return [prompt for prompt in prompts if prompt.seq <= newest]
+
+    def resend(self, prompt: OpenPrompt) -> None:
+        """Show the followers a prompt once more, as an operator wished."""
+        for follower in tuple(self.followers):
+            follower.resend(prompt)
+
     # Who runs it.
 
     async def take_over(self) -> None:
@@ -398,6 +453,8 @@ class LiveSession:
             history=history,
             settings=self._services.settings,
             committer=self._services.committer,
+            book=self._services.book,
+            writes=self._services.writes,
         )
         return self._runtime
 
@@ -408,7 +465,13 @@ class LiveSession:
             django.db.Error: The database cannot be read.
         """
         if self.is_working:
+            self.look_for_settlements()
             self.note(await run_in_database(read_news, self._row.pk))
+
+    def look_for_settlements(self) -> None:
+        """Go on with answers, if this process is the owner."""
+        if self._runtime is not None and self.is_working:
+            self._runtime.look_for_settlements()
 
     def note(self, news: SessionNews) -> None:
         """Act on what was stored for the owner, if that is this process."""
@@ -438,10 +501,14 @@ class LiveSession:
         if self._runtime is runtime:
             self._runtime = None
 
-    async def give_back(self, fence: int) -> list[TurnRecord]:
+    async def give_back(self, fence: int) -> list[TurnRecord] | None:
         """See `RuntimeOwner.give_back`."""
         return await self._services.writes.run(
-            self._row.pk, give_back_session, self._row.pk, fence=fence
+            self._row.pk,
+            give_back_session,
+            self._row.pk,
+            fence=fence,
+            has_more=self._services.book.has_settlements,
         )
 
     async def abandon(self, fence: int) -> None:
@@ -494,17 +561,3 @@ class LiveSession:
     def _pump(self) -> None:
         for follower in tuple(self.followers):
             follower.pump()
-
-
-def accepted_message(message: UserMessage) -> AcceptedMessage:
-    """Return a checked user message in the form that is stored."""
-    content = [
-        {"type": block.type, "text": json_form(block.text)}
-        for block in blocks_of(message)
-    ]
-    return AcceptedMessage(
-        text=text_of(message),
-        content=content,
-        coordinator_mode=message.coordinator_mode,
-        plan_confirmation=message.plan_confirmation,
-    )

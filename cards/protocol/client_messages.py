@@ -193,9 +193,24 @@ def read_client_message(frame: JSONValue) -> AnyClientMessage:
     try:
         message = msgspec.convert(frame, shape)
     except msgspec.ValidationError as error:
-        raise _refuse_field(str(error)) from error
+        raise refuse_field(str(error)) from error
     _check(message)
     return message
+
+
+def nothing_waits(message: ToolResult | PromptUserResponse) -> RemoteProtocolError:
+    """Return the error for an answer that nobody waits for. Spec: Rulings E15, E24."""
+    if isinstance(message, ToolResult):
+        return refuse(
+            f"no client tool waits under tool_use_id {message.tool_use_id!r}",
+            code="UNKNOWN_TOOL_USE_ID",
+            field="tool_use_id",
+        )
+    return refuse(
+        f"no prompt waits under request_id {message.request_id!r}",
+        code="UNKNOWN_REQUEST_ID",
+        field="request_id",
+    )
 
 
 # msgspec words its errors "Expected `str`, got `int` - at `$.last_seq`".
@@ -211,12 +226,18 @@ _WORDS_OF_FIELD: dict[str, tuple[str, ...]] = {
 }
 
 
-def _refuse_field(validation: str) -> RemoteProtocolError:
+def refuse_field(validation: str, *, under: str = "") -> RemoteProtocolError:
+    """Return the error for a field that has not the shape that it should have.
+
+    Args:
+        validation: What msgspec said.
+        under: Path of what was validated; "" for the frame itself.
+    """
     located = _LOCATED.fullmatch(validation)
     problem, path = (
         (located["problem"], located["path"]) if located else (validation, "$")
     )
-    path = path.removeprefix("$").lstrip(".")
+    path = f"{under}{path.removeprefix('$')}".lstrip(".")
     missing = _MISSING.fullmatch(problem)
     if missing is not None:
         field = f"{path}.{missing['name']}" if path else missing["name"]

@@ -314,7 +314,7 @@ class ClosePayload(Payload, frozen=True, kw_only=True):
 class PromptUserPayload(msgspec.Struct, frozen=True, kw_only=True):
     """A question to the user; `timeout_ms` 0 means none and is always written.
 
-    The shape of `inner` depends on `kind` and belongs to the prompts app.
+    The shape of `inner` depends on `kind`: see cards.protocol.prompts.
 
     Spec: EMIT 7.1; Ruling E6.
     """

@@ -15,6 +15,7 @@ from cards.protocol.kinds import (
     CHANNELS_OF_KIND,
     TRACKED_KINDS,
     CardKind,
+    PromptKind,
     SessionEventKind,
     TickKind,
 )
@@ -26,6 +27,7 @@ from cards.protocol.payloads import (
     AppendPayload,
     ErrorInner,
 )
+from cards.protocol.prompts import INNER_OF_PROMPT
 
 Schema = dict[str, Any]
 
@@ -44,6 +46,7 @@ _TYPES: tuple[type, ...] = (
     *PAYLOAD_OF_KIND.values(),
     *INNER_OF_TICK.values(),
     *INNER_OF_SESSION_EVENT.values(),
+    *INNER_OF_PROMPT.values(),
     *_CLIENT_MESSAGES,
 )
 
@@ -78,8 +81,8 @@ def wire_schema() -> Schema:
 
 def _server_frames() -> list[Schema]:
     frames: list[Schema] = [
-        {"allOf": [_ref(name), _object({"envelope": _cardless_envelope()})]}
-        for name in ("PromptUser", "PromptReply")
+        *(_prompt_frame("PromptUser", _prompt_payload(kind)) for kind in PromptKind),
+        _prompt_frame("PromptReply", {}),
     ]
     for kind in CardKind:
         frames.append(_card_add(kind))
@@ -91,6 +94,20 @@ def _server_frames() -> list[Schema]:
             frames.append(_card_close(kind))
     frames.extend(_session_event(kind) for kind in SessionEventKind)
     return frames
+
+
+def _prompt_frame(name: str, payload: Schema) -> Schema:
+    envelope = _cardless_envelope()
+    return {"allOf": [_ref(name), _object({"envelope": envelope, "payload": payload})]}
+
+
+def _prompt_payload(kind: PromptKind) -> Schema:
+    return _object(
+        {
+            "kind": {"const": str(kind)},
+            "inner": _ref(INNER_OF_PROMPT[kind].__name__),
+        }
+    )
 
 
 def _ref(name: str) -> Schema:

@@ -13,7 +13,8 @@ from tests.services import PROJECT
 def test_everything_holds_on_postgres(postgres_url: str) -> None:
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "tests/integration/cards"),
+            *(sys.executable, "-m", "pytest"),
+            *("tests/integration/cards", "tests/integration/prompts"),
             *("-p", "no:cacheprovider", "--create-db"),
         ],
         cwd=PROJECT,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,7 @@ from cards.principals import ANONYMOUS, Principal
 from cards.protocol.kinds import CardKind
 from cards.queries import read_page
 from cards.transport import Batch
+from prompts.book import StoredPromptBook
 
 Frame = dict[str, Any]
 Play = Callable[[Turn], Awaitable[None]]
@@ -232,6 +234,7 @@ class House:
         layer: object = None,
         engine: Engine | None = None,
         committer: Committer | None = None,
+        time_to_live: timedelta | None = timedelta(days=15),
     ) -> None:
         self.engine = PlayedEngine()
         self.committer = committer or Committer(open_store)
@@ -241,6 +244,7 @@ class House:
             shows_exceptions=shows_exceptions,
             windows_ms=windows_ms or {},
         )
+        self.book = StoredPromptBook(time_to_live=time_to_live)
         self._lock_dir = TemporaryDirectory()
         self._make_hub = partial(
             Hub,
@@ -249,6 +253,7 @@ class House:
             session_limit=session_limit,
             lock_dir=Path(self._lock_dir.name),
             lease_s=lease_s,
+            book=self.book,
             layer=layer,
         )
         self.hub = self._make_hub(settings=self.settings)
@@ -294,3 +299,12 @@ async def running_house(**options: Any) -> AsyncIterator[House]:
         yield house
     finally:
         await house.close()
+
+
+async def until_at_rest(house: House) -> None:
+    """Wait until no turn runs or waits in this worker, and the session is back."""
+    live = await house.live()
+    async with asyncio.timeout(PATIENCE_S):
+        while live.is_working:
+            # Nobody is told of it; the others get on while a thread answers.
+            await run_in_database(int)

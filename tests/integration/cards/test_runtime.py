@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from cards.database import run_in_database
+from cards.database import WriteBatches, run_in_database
 from cards.engine import Engine, EngineError, PlanStep, Turn
+from cards.live.new_turns import accepted_message
 from cards.live.runtime import SessionRuntime
-from cards.live.session import accepted_message
 from cards.models import Session
 from cards.models import Turn as TurnRow
 from cards.operations import NewTurn, accept_message
@@ -80,8 +80,8 @@ class FrameList:
     def lost(self, runtime: SessionRuntime) -> None:
         raise AssertionError("nobody else owns the session")
 
-    async def give_back(self, fence: int) -> list[TurnRecord]:
-        return []
+    async def give_back(self, fence: int) -> None:
+        return None
 
     async def abandon(self, fence: int) -> None:
         raise AssertionError("nothing stops the runtime")
@@ -98,6 +98,8 @@ async def runtime_of(
         history=await run_in_database(read_history, record.pk, turns=0),
         settings=house.settings,
         committer=house.committer,
+        book=house.book,
+        writes=WriteBatches(),
     )
 
 

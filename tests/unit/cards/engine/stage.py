@@ -11,9 +11,13 @@ from cards.builder import Builder
 from cards.clock import Entropy
 from cards.engine import HistoryEntry, Turn, TurnInput
 from cards.engine.block import Context
+from cards.engine.desk import ClientCall, Prompt
 from cards.log.committer import Committer
+from cards.log.store import RowChange
 from cards.log.writer import SessionWriter
+from cards.ports import Settlement
 from cards.protocol.card_tree import CardTree
+from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import CardKind, CloseStatus
 from cards.protocol.payloads import TurnPayload, UserInput
 from cards.protocol.wire_schema import wire_schema
@@ -98,6 +102,55 @@ class Log:
         return found
 
 
+class FakeDesk:
+    """Answers at once, as a test says.
+
+    Attributes:
+        prompts: What was asked, in order.
+        answers: Decision and payload of the next answers.
+        granted: Keys that count as allowed for the session.
+    """
+
+    def __init__(self) -> None:
+        self.prompts: list[Prompt] = []
+        self.answers: list[tuple[str, dict[str, JSONValue]]] = []
+        self.granted: set[str] = set()
+
+    async def ask(self, prompt: Prompt) -> Settlement:
+        self.prompts.append(prompt)
+        decision, payload = self.answers.pop(0)
+        return settlement(str(prompt.kind), decision, payload)
+
+    async def call(self, tool: ClientCall, *, timeout_ms: int) -> None:
+        decision, payload = self.answers.pop(0)
+        change = RowChange("", (), 0)
+        tool.reserve("tool_called", shown=change, removed=(change,))
+        async with tool:
+            tool.settle(settlement("client_tool", decision, payload))
+
+    @staticmethod
+    def permission_key(tool_name: str, tool_input: object) -> str:
+        return f"{tool_name}:{tool_input}"
+
+    async def is_granted(self, permission_key: str) -> bool:
+        return permission_key in self.granted
+
+
+def settlement(kind: str, decision: str, payload: dict[str, JSONValue]) -> Settlement:
+    return Settlement(
+        request_id="req_1",
+        session_pk=1,
+        turn_pk=1,
+        kind=kind,
+        decision=decision,
+        is_lapsed=decision == "timeout",
+        payload=payload,
+        reason="",
+        rejection="",
+        frame=b"",
+    )
+
+
 class Stage:
     """A running turn and what its log holds; an async context manager.
 
@@ -150,8 +203,10 @@ class Stage:
         self.turn_card = self.builder.add(
             CardKind.TURN, payload, card_id="turn_1", parent=None, agent_run_id="run_1"
         )
+        self.desk = FakeDesk()
         self.context = Context(
             builder=self.builder,
+            desk=self.desk,
             turn_card=self.turn_card,
             run_id="run_1",
             model=self._model,

@@ -7,9 +7,11 @@ from cards.protocol.codec import encode_event
 from cards.protocol.envelope import BudgetAmount, Envelope, Hint, Metrics
 from cards.protocol.errors import ErrorInfo, Recovery, make_error
 from cards.protocol.events import Event
+from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import (
     CardKind,
     ErrorType,
+    PromptKind,
     ResumeFailure,
     Role,
     SessionEventKind,
@@ -150,3 +152,19 @@ def wire(event: Event) -> dict[str, Any]:
     """Return what a client reads of an event."""
     frame: dict[str, Any] = json.loads(encode_event(event))
     return frame
+
+
+PROMPT_INNERS: dict[PromptKind, dict[str, JSONValue]] = {
+    PromptKind.PERMISSION: {
+        "tool_name": "Bash",
+        "tool_input": "ls",
+        "options": [{"label": "Allow", "scope": "once", "allow": True}],
+    },
+    PromptKind.QUESTION: {"question": "Which?", "allow_custom": True},
+    PromptKind.PLAN_REVIEW: {
+        "plan_id": "pln_1",
+        "goal": "a report",
+        "steps": [{"id": "s1", "description": "look"}],
+    },
+    PromptKind.STEP_DECISION: {"scope": "step", "step_id": "s1", "reason": "busy"},
+}

@@ -46,6 +46,7 @@ from tests.unit.cards.protocol.frames import (
     HINT,
     METRICS,
     PAYLOADS,
+    PROMPT_INNERS,
     SESSION_INNERS,
     TICK_INNERS,
     make_envelope,
@@ -107,7 +108,7 @@ def close(kind: CardKind, status: CloseStatus = CloseStatus.OK) -> CardClose:
 
 def prompt(kind: PromptKind = PromptKind.QUESTION) -> PromptUser:
     payload = PromptUserPayload(
-        request_id="req_1", kind=kind, inner={"question": "Which?"}, timeout_ms=0
+        request_id="req_1", kind=kind, inner=PROMPT_INNERS[kind], timeout_ms=0
     )
     return PromptUser(envelope=make_envelope(), payload=payload)
 

@@ -1,0 +1,53 @@
+"""The turn at work, and how it is to end. Spec: Rulings E10, E23."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from cards.protocol.card_tree import Card
+from cards.protocol.errors import ErrorInfo
+from cards.protocol.kinds import CloseStatus
+from cards.queries import TurnRecord
+
+
+@dataclass(slots=True, kw_only=True)
+class RunningTurn:
+    """The turn at work.
+
+    Attributes:
+        card: None before it is added.
+        task: The engine's; None before it is started.
+        ending: How the turn ends whatever its engine says; None leaves it to the
+            engine.
+        injections: Words for the engine, in the log already.
+        heard: What is said in the user's name within the turn, for the history.
+        taken: Keys of the injections that were taken.
+    """
+
+    record: TurnRecord
+    card: Card | None = None
+    task: "asyncio.Task[None] | None" = None
+    ending: tuple[CloseStatus, ErrorInfo | None] | None = None
+    is_ending: asyncio.Event = field(default_factory=asyncio.Event)
+    injections: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
+    heard: list[list[str]] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    timer: asyncio.TimerHandle | None = None
+
+    def unwatch(self) -> None:
+        """Look no more for silent cards."""
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def is_meant(self, turn_card_id: str | None) -> bool:
+        """Tell whether a turn of this id, or any, may still be stopped here."""
+        if self.card is None:
+            return turn_card_id in {None, self.record.card_id}
+        return self.card.is_open and turn_card_id in {None, self.card.card_id}
+
+    def end(self, status: CloseStatus, error: ErrorInfo | None = None) -> None:
+        """Have the turn end like this; the first ending counts. Spec: Ruling E10."""
+        if self.ending is None:
+            self.ending = status, error
+            self.is_ending.set()
+            if self.task is not None:
+                self.task.cancel()

@@ -1,0 +1,168 @@
+"""What the cards need of the apps above them, which implement it.
+
+`config/wiring.py` joins them. The functions of a book run in a database thread; those
+that write, within the caller's transaction.
+
+Spec: design.md 2, 5; Rulings E15 to E18, E24.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from cards.log.store import RowChange
+from cards.protocol.client_messages import PromptUserResponse, ToolResult
+from cards.protocol.json_form import JSONValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWait:
+    """Somebody is about to be asked, or a client's tool to be called.
+
+    Attributes:
+        request_id: Of the prompt; the card id of a client's tool.
+        kind: A prompt kind, or `client_tool`.
+        turn_pk: The turn that asks.
+        timeout_ms: Milliseconds from `created_at` on; 0 for none.
+    """
+
+    request_id: str
+    session_pk: int
+    turn_pk: int
+    kind: str
+    created_at: datetime
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """How a wait was settled; its row stands until that is logged.
+
+    Attributes:
+        kind: A prompt kind, or `client_tool`.
+        decision: What the user decided, `timeout` when nobody did in time; the status
+            of a client's tool.
+        is_lapsed: Whether nobody decided in time.
+        payload: The checked answer.
+        reason: Shown with the reply; "" for none.
+        rejection: Why the answer cannot be carried out, so that the user is to be
+            asked again; "" when it can.
+        frame: The prompt as it was sent.
+        turn_pk: The turn that asked.
+    """
+
+    request_id: str
+    session_pk: int
+    turn_pk: int
+    kind: str
+    decision: str
+    is_lapsed: bool
+    payload: dict[str, JSONValue]
+    reason: str
+    rejection: str
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPrompt:
+    """A prompt that may still be answered.
+
+    Attributes:
+        resent_at: When an operator last had it sent again; None for never.
+        seq: Of its frame.
+        frame: As it was sent.
+    """
+
+    session_pk: int
+    request_id: str
+    seq: int
+    frame: bytes
+    resent_at: datetime | None
+
+
+class PromptBook(Protocol):
+    """Keeps what is asked until it is answered and the answer is used.
+
+    A wait is opened, shown, settled and removed, in this order; each step but the
+    first goes with something else in one transaction, so that a crash between them
+    leaves a state from which the next owner of the session goes on.
+    """
+
+    def open_wait(self, wait: NewWait) -> None:
+        """Store a wait that nobody sees yet. Spec: Ruling E15.
+
+        Raises:
+            django.db.Error: It cannot be stored.
+        """
+
+    def wait_shown(self, request_id: str, *, frame: bytes, seq: int) -> RowChange:
+        """Return the change that goes with its frame; open for answers from then."""
+
+    def wait_removed(
+        self, session_pk: int, request_id: str, decision: str, now: datetime
+    ) -> tuple[RowChange, ...]:
+        """Return the changes that go with its reply."""
+
+    def wait_dropped(self, request_id: str) -> None:
+        """Forget a wait that needs no reply."""
+
+    def open_prompts(self, session_pk: int, now: datetime) -> list[OpenPrompt]:
+        """Return what may be answered, oldest first; no client's tools."""
+
+    def claim_answer(
+        self, session_pk: int, answer: PromptUserResponse, now: datetime
+    ) -> None:
+        """Settle a prompt by its user's answer, once.
+
+        Raises:
+            RemoteProtocolError: Nothing waits under this id, or the answer is not
+                one to this prompt, which then stays open.
+
+        Spec: Rulings E15, E16.
+        """
+
+    def claim_result(self, session_pk: int, result: ToolResult, now: datetime) -> None:
+        """Settle a client's tool call by its result, once.
+
+        Raises:
+            RemoteProtocolError: Nothing waits under this id.
+
+        Spec: Ruling E24.
+        """
+
+    def lapse(self, request_id: str, now: datetime) -> bool:
+        """Settle a wait with `timeout` if its time is over. Spec: Ruling E17."""
+
+    def lapse_due(self, now: datetime, *, limit: int) -> int:
+        """Settle waits whose `timeout_ms` is over; return how many."""
+
+    def settlements(self, session_pks: Sequence[int]) -> list[Settlement]:
+        """Return what is settled and not removed yet, oldest first."""
+
+    def has_settlements(self, session_pk: int) -> bool:
+        """Tell whether `settlements` would return any."""
+
+    def is_settled(self, request_id: str) -> bool:
+        """Tell whether a wait is settled and its row still stands."""
+
+    def sessions_with_settlements(self, *, limit: int) -> list[int]:
+        """Return sessions whose owner has something to log or to run."""
+
+    def continuation_text(self, settlement: Settlement) -> str | None:
+        """Return question and answer for the model; None when nothing goes on.
+
+        Spec: Ruling E15.
+        """
+
+    def prompt_of(self, settlement: Settlement) -> dict[str, JSONValue]:
+        """Return the inner of the prompt."""
+
+    def permission_key(self, tool_name: str, tool_input: object) -> str:
+        """Return what a grant for this call covers. Spec: Ruling E18."""
+
+    def is_granted(self, session_pk: int, permission_key: str) -> bool:
+        """Tell whether the session's user allowed this before. Spec: Ruling E18."""
+
+    def resent(self, session_pks: Sequence[int], since: datetime) -> list[OpenPrompt]:
+        """Return the prompts that an operator has had sent again since then."""

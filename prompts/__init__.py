@@ -1,0 +1,1 @@
+"""Questions to the user that survive everything and are answered once."""
