@@ -137,6 +137,12 @@ class PromptBook(Protocol):
     def lapse_due(self, now: datetime, *, limit: int) -> int:
         """Settle waits whose `timeout_ms` is over; return how many."""
 
+    def lapse_expired(self, now: datetime, *, limit: int) -> int:
+        """Settle waits that are older than they may get; return how many.
+
+        Spec: Ruling E17.
+        """
+
     def settlements(self, session_pks: Sequence[int]) -> list[Settlement]:
         """Return what is settled and not removed yet, oldest first."""
 

@@ -75,6 +75,7 @@ def hub() -> Hub:
         lock_dir=settings.CARDWIRE_WORKERS_DIR,
         lease_s=settings.CARDWIRE_LEASE_S,
         book=prompt_book(),
+        sweep_interval_s=settings.CARDWIRE_SWEEP_INTERVAL_S,
         # The in-memory layer reaches nobody but ourselves.
         layer=get_channel_layer() if settings.REDIS_URL else None,
     )

@@ -170,11 +170,21 @@ class StoredPromptBook:
         rows = _overdue(now).filter(request_id=request_id)
         return rows.update(**_lapsed(now)) == 1
 
-    @staticmethod
-    def lapse_due(now: datetime, *, limit: int) -> int:
+    def lapse_due(self, now: datetime, *, limit: int) -> int:
         """See `PromptBook.lapse_due`."""
         due = _overdue(now).order_by("deadline_at").values_list("pk", flat=True)
-        pks = list(due[:limit])
+        return self.lapse_all(list(due[:limit]), now)
+
+    def lapse_expired(self, now: datetime, *, limit: int) -> int:
+        """See `PromptBook.lapse_expired`."""
+        rows = PendingWait.objects.filter(state=State.PENDING, expires_at__lte=now)
+        expired = rows.exclude(kind=CLIENT_TOOL).order_by("expires_at")
+        pks = list(expired.values_list("pk", flat=True)[:limit])
+        return self.lapse_all(pks, now)
+
+    @staticmethod
+    def lapse_all(pks: Sequence[int], now: datetime) -> int:
+        """Settle these waits with `timeout` if they are open; return how many."""
         rows = PendingWait.objects.filter(pk__in=pks, state=State.PENDING)
         return rows.update(**_lapsed(now))
 

@@ -57,6 +57,9 @@ LOOKED_AT = "sessions and leases"
 #: Most sessions that one round takes over.
 MAX_TAKEN_PER_ROUND = 100
 
+#: Most prompts that lapse in one transaction.
+MAX_LAPSED = 500
+
 
 class Hub:
     """Finds, makes and lets go of live sessions; one per process.
@@ -69,6 +72,8 @@ class Hub:
         lock_dir: Where the workers of this machine keep their lock files.
         lease_s: Seconds without a sign of life after which a worker is lost.
         book: Keeps the prompts.
+        sweep_interval_s: Seconds between two looks for prompts that are older than
+            they may get; 0 for none.
         layer: Channel layer to the other workers; None when there are none.
     """
 
@@ -82,6 +87,7 @@ class Hub:
         lock_dir: Path,
         lease_s: float,
         book: PromptBook,
+        sweep_interval_s: float = 0,
         layer: object = None,
     ) -> None:
         self.entropy = Entropy()
@@ -102,6 +108,7 @@ class Hub:
             session_limit=session_limit,
         )
         self._lease_s = lease_s
+        self._sweep_interval_s = sweep_interval_s
         # A session without a row belongs to nobody yet: two principals who name the
         # same new id each have their own, until one of them makes the row.
         self._sessions: dict[tuple[Principal, str], LiveSession] = {}
@@ -225,6 +232,10 @@ class Hub:
                 self._begin_rounds(self.look_around, ROUND_S),
                 asyncio.create_task(self._doorbell.listen(self._rung)),
             ]
+            if self._sweep_interval_s:
+                self._tasks.append(
+                    self._begin_rounds(self.sweep_waits, self._sweep_interval_s)
+                )
 
     def _begin_rounds(
         self, look: Callable[[], Coroutine[None, None, None]], pause_s: float
@@ -269,6 +280,21 @@ class Hub:
         return await run_in_database(
             book.sessions_with_settlements, limit=MAX_TAKEN_PER_ROUND
         )
+
+    async def sweep_waits(self) -> None:
+        """Settle the prompts that are older than they may get.
+
+        The next looks for the lost go on with them.
+
+        Raises:
+            django.db.Error: The database is away.
+
+        Spec: Ruling E17.
+        """
+        lapse, now = self._services.book.lapse_expired, utc_now()
+        count = MAX_LAPSED
+        while count == MAX_LAPSED:
+            count = await self._services.writes.run(None, lapse, now, limit=MAX_LAPSED)
 
     async def _take_over_by_pk(self, session_pk: int) -> None:
         record = await run_in_database(find_session_by_pk, session_pk)

@@ -9,11 +9,10 @@ Spec: Ruling E14; interfaces.md, Commands.
 from dataclasses import dataclass
 
 from cards.clock import now_ms, utc_now
-from cards.database import WriteBatches, run_in_database
+from cards.database import run_in_database
 from cards.live.errors import worker_lost
-from cards.live.membership import Membership
 from cards.live.session_log import SessionLog
-from cards.log.committer import Committer
+from cards.live.visiting import VisitingWorker
 from cards.ownership import (
     abandon_session,
     forget_workers,
@@ -49,16 +48,13 @@ class OrphanCleanup:
     """One run of the clean-up.
 
     Args:
-        membership: This process as a worker, which owns a session while it cleans.
-        committer: Writes the closes.
+        worker: Owns a session while it cleans.
     """
 
-    def __init__(
-        self, membership: Membership, committer: Committer, writes: WriteBatches
-    ) -> None:
-        self._membership = membership
-        self._committer = committer
-        self._writes = writes
+    def __init__(self, worker: VisitingWorker) -> None:
+        self._membership = worker.membership
+        self._committer = worker.committer
+        self._writes = worker.writes
 
     async def run(self, *, is_dry_run: bool) -> Found:
         """Close everything that was left open.

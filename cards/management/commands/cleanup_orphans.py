@@ -8,12 +8,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 
-from cards.clock import Entropy
-from cards.database import WriteBatches
-from cards.live.membership import Membership
 from cards.live.orphans import Found, OrphanCleanup
-from cards.log.committer import Committer
-from cards.log.store import open_store
+from cards.live.visiting import visiting_worker
 from cards.log.writer import LogWriteFailed
 
 
@@ -45,18 +41,7 @@ class Command(BaseCommand):
 
 
 async def _clean_up(*, is_dry_run: bool) -> Found:
-    writes = WriteBatches()
-    membership = Membership(
-        writes,
-        lock_dir=settings.CARDWIRE_WORKERS_DIR,
-        lease_s=settings.CARDWIRE_LEASE_S,
-        entropy=Entropy(),
-    )
-    committer = Committer(open_store)
-    try:
-        return await OrphanCleanup(membership, committer, writes).run(
-            is_dry_run=is_dry_run
-        )
-    finally:
-        await membership.leave()
-        await committer.close()
+    async with visiting_worker(
+        lock_dir=settings.CARDWIRE_WORKERS_DIR, lease_s=settings.CARDWIRE_LEASE_S
+    ) as worker:
+        return await OrphanCleanup(worker).run(is_dry_run=is_dry_run)

@@ -1,0 +1,1 @@
+"""One module a command, named as it is called."""
