@@ -110,6 +110,9 @@ class PromptBook(Protocol):
     def open_prompts(self, session_pk: int, now: datetime) -> list[OpenPrompt]:
         """Return what may be answered, oldest first; no client's tools."""
 
+    def may_be_settled(self, session_pk: int, request_id: str) -> bool:
+        """Tell whether a claim has a chance; False is final."""
+
     def claim_answer(
         self, session_pk: int, answer: PromptUserResponse, now: datetime
     ) -> None:

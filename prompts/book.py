@@ -9,6 +9,7 @@ Spec: Rulings E15 to E18, E24; design.md 5.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.db import connection
 from django.db.models import Q, QuerySet
 
 from cards.log.store import RowChange
@@ -101,6 +102,18 @@ class StoredPromptBook:
         """See `PromptBook.open_prompts`."""
         rows = open_waits(now).filter(session_id=session_pk)
         return [_open_prompt(row) for row in rows.order_by("seq")]
+
+    @staticmethod
+    def may_be_settled(session_pk: int, request_id: str) -> bool:
+        """See `PromptBook.may_be_settled`."""
+        # As SQL: whoever answers again and again should not cost much.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM prompts_pendingwait"
+                " WHERE request_id = %s AND session_id = %s AND state = 'pending'",
+                (request_id, session_pk),
+            )
+            return cursor.fetchone() is not None
 
     def claim_answer(
         self,

@@ -3,7 +3,7 @@
 Spec: engine-api.md, Asking; EMIT 7; Rulings E15 to E19, E24.
 """
 
-import math
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -20,6 +20,7 @@ from cards.ports import Settlement
 from cards.protocol.json_form import JSONValue, clean_text, json_form
 from cards.protocol.kinds import PromptKind
 from cards.protocol.prompts import (
+    MAX_STEP_ID_CHARS,
     PermissionInner,
     PermissionOption,
     PermissionScope,
@@ -43,6 +44,9 @@ DEFAULT_OPTIONS = (
 
 #: Longest `timeout` in seconds, 100 years; beyond, dates end.
 MAX_TIMEOUT_S = 3_155_760_000
+
+#: Longest `permission_key` that is kept as it is; an index takes no more than 2.7 kB.
+MAX_KEY_CHARS = 500
 
 
 class PromptTimeout(EngineError):
@@ -222,7 +226,7 @@ class Asking:
         """
         desk = self._context.desk
         name = clean_text(str(tool_name))
-        key = clean_text(permission_key or "") or desk.permission_key(name, tool_input)
+        key = _bounded(permission_key or "") or desk.permission_key(name, tool_input)
         offered = _options_of(options)
         if await desk.is_granted(key):
             return Permission(
@@ -260,7 +264,8 @@ class Asking:
 
         Raises:
             PromptUnavailable: The plan could not be stored.
-            ValueError: The plan has no steps, or two with the same id.
+            ValueError: The plan has no steps, two with the same id, or an id that is
+                too long.
 
         Spec: EMIT 7.1; Ruling E19.
         """
@@ -357,9 +362,17 @@ def milliseconds_of(timeout: float | None) -> int:
     """
     if timeout is None:
         return 0
-    if not math.isfinite(timeout) or not 0 < timeout <= MAX_TIMEOUT_S:
+    # NaN is in no range.
+    if not 0 < timeout <= MAX_TIMEOUT_S:
         raise ValueError(f"timeout is {timeout}; allowed: None, or seconds above 0")
     return max(1, round(timeout * 1000))
+
+
+def _bounded(key: str) -> str:
+    clean = clean_text(key)
+    if len(clean) <= MAX_KEY_CHARS:
+        return clean
+    return f"sha256:{hashlib.sha256(clean.encode()).hexdigest()}"
 
 
 def _label_of(option: str | Mapping[str, object]) -> str:
@@ -375,18 +388,18 @@ def _options_of(
 ) -> list[PermissionOption]:
     if options is None:
         return list(DEFAULT_OPTIONS)
-    return [
-        PermissionOption(
-            label=_label_of(option),
-            scope=one_of(
-                "scope",
-                cast("PermissionScope", option.get("scope", "once")),
-                PermissionScope,
-            ),
-            allow=bool(option.get("allow", False)),
-        )
-        for option in options
-    ]
+    return [_permission_option(option) for option in options]
+
+
+def _permission_option(option: Mapping[str, object]) -> PermissionOption:
+    if not isinstance(option, Mapping):
+        raise ValueError(f"an option maps label, scope and allow, unlike {option!r}")  # noqa: TRY004
+    scope = cast("PermissionScope", option.get("scope", "once"))
+    return PermissionOption(
+        label=_label_of(option),
+        scope=one_of("scope", scope, PermissionScope),
+        allow=bool(option.get("allow", False)),
+    )
 
 
 def _text_of(tool_input: object) -> str:
@@ -397,12 +410,20 @@ def _text_of(tool_input: object) -> str:
 
 
 def _reviewed(step: PlanStep) -> ReviewedStep:
+    # Trimmed as answers are, so that what comes back unchanged counts as unchanged.
+    step_id = clean_text(step.id).strip()
+    if len(step_id) > MAX_STEP_ID_CHARS:
+        raise ValueError(
+            f"the id of a step is longer than {MAX_STEP_ID_CHARS} characters"
+        )
     return ReviewedStep(
-        id=clean_text(step.id),
-        description=clean_text(step.description),
+        id=step_id,
+        description=clean_text(step.description).strip(),
         subagent_type=text_or_unset(step.subagent_type),
         prompt=text_or_unset(step.prompt),
-        depends_on=texts_or_unset(step.depends_on),
+        depends_on=texts_or_unset(
+            [str(each).strip() for each in step.depends_on or ()]
+        ),
     )
 
 

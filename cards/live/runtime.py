@@ -419,7 +419,10 @@ class SessionRuntime:
         )
         if record.is_stopped:
             running.end(CloseStatus.CANCELLED)
-        else:
+        # A turn that is not known to have begun is run by the next owner: its engine
+        # does nothing before that is stored. Spec: Ruling E14.
+        await self._log.writer.flush()
+        if running.ending is None:
             await self._run_engine(running, turn)
         if self._log.writer.failure is not None:
             raise self._log.writer.failure

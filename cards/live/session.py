@@ -358,12 +358,20 @@ class LiveSession:
         """
         if self.record is None:
             raise nothing_waits(answer)
-        book, now = self._services.book, utc_now()
-        claim = (
-            partial(book.claim_answer, self.record.pk, answer, now)
-            if isinstance(answer, PromptUserResponse)
-            else partial(book.claim_result, self.record.pk, answer, now)
-        )
+        book, now, pk = self._services.book, utc_now(), self.record.pk
+        if isinstance(answer, PromptUserResponse):
+            request_id, claim = (
+                answer.request_id,
+                partial(book.claim_answer, pk, answer, now),
+            )
+        else:
+            request_id, claim = (
+                answer.tool_use_id,
+                partial(book.claim_result, pk, answer, now),
+            )
+        # Most of the answers that come too late need no place in the line.
+        if not await run_in_database(book.may_be_settled, pk, request_id):
+            raise nothing_waits(answer)
         await self._claim(claim, now)
 
     async def _claim(self, claim: Callable[[], None], now: datetime) -> None:

@@ -15,6 +15,9 @@ from cards.protocol.payloads import Payload
 
 PermissionScope = Literal["once", "session"]
 
+#: Longest id of a step, in characters. Spec: none; ours.
+MAX_STEP_ID_CHARS: Final = 128
+
 
 class PermissionOption(Payload, frozen=True, kw_only=True):
     """One way to answer a permission. Spec: EMIT 7.1."""
@@ -56,7 +59,7 @@ class QuestionInner(Payload, frozen=True, kw_only=True):
 class ReviewedStep(Payload, frozen=True, kw_only=True):
     """A step as its user reviews and edits it. Spec: EMIT 7.1."""
 
-    id: Annotated[str, Meta(max_length=128)]
+    id: Annotated[str, Meta(max_length=MAX_STEP_ID_CHARS)]
     description: str = ""
     subagent_type: str | UnsetType = UNSET
     prompt: str | UnsetType = UNSET

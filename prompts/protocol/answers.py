@@ -124,7 +124,9 @@ def _check_permission(
     payload = _shaped(given, _PermissionPayload)
     _check_contradiction(is_approved, payload.approved)
     scope = _text("payload.scope", payload.scope) or "once"
-    offered = sorted({each.scope for each in asked.options if each.allow}) or ["once"]
+    offered = _allowances_of(asked)
+    if is_approved and not offered:
+        raise _misfit("decision", "was not offered", "denied")
     if is_approved and scope not in offered:
         raise _misfit("payload.scope", "was not offered", ", ".join(offered))
     key = "" if asked.permission_key is UNSET else asked.permission_key
@@ -136,6 +138,12 @@ def _check_permission(
         },
         granted_key=key if is_approved and scope == "session" else "",
     )
+
+
+def _allowances_of(asked: PermissionInner) -> list[str]:
+    if not asked.options:
+        return ["once"]
+    return sorted({each.scope for each in asked.options if each.allow})
 
 
 def _check_question(
@@ -211,7 +219,8 @@ def _cleaned(step: ReviewedStep) -> ReviewedStep:
         description=_text(name, step.description).strip(),
         subagent_type=_text(name, step.subagent_type or None) or UNSET,
         prompt=_text(name, step.prompt or None) or UNSET,
-        depends_on=[_text(name, each) for each in step.depends_on or ()] or UNSET,
+        depends_on=[_text(name, each).strip() for each in step.depends_on or ()]
+        or UNSET,
     )
 
 

@@ -161,6 +161,25 @@ class ScriptedEngine(Engine):
         async with turn.message() as message:
             await message.text("a\ud83d and \0 and 实验😀")
 
+    async def play_ask(self, turn: Turn, rest: str) -> None:
+        if turn.input.continuation is None:
+            answer = await turn.ask(rest, options=["red", "blue"])
+            async with turn.message() as message:
+                await message.text(f"You chose {answer.text}.")
+
+    async def play_your(self, turn: Turn, _rest: str) -> None:
+        """Go on with an answer that came after the turn that asked."""
+        continuation = turn.input.continuation
+        assert continuation is not None
+        async with turn.message() as message:
+            await message.text(f"{continuation.kind}: {turn.input.text}")
+
+    async def play_race(self, turn: Turn, rest: str) -> None:
+        for number in range(int(rest)):
+            answer = await turn.ask(f"number {number}?")
+            async with turn.tool("Effect") as tool:
+                tool.result(answer.text)
+
 
 class ChaosEngine(Engine):
     """Streams, and does one thing in the world that must not be done twice.
