@@ -173,5 +173,5 @@ class PromptBook(Protocol):
     def is_granted(self, session_pk: int, permission_key: str) -> bool:
         """Tell whether the session's user allowed this before. Spec: Ruling E18."""
 
-    def resent(self, session_pks: Sequence[int], since: datetime) -> list[OpenPrompt]:
+    def resent(self, since: datetime) -> list[OpenPrompt]:
         """Return the prompts that an operator has had sent again since then."""

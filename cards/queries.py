@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest, Length
 
 from cards.models import Event, Injection, LogBase, Session, Turn
@@ -490,24 +490,31 @@ class SessionNews:
 
 def read_news(session_pk: int) -> SessionNews:
     """Return what the owner of a session has to act on. Spec: design.md 4."""
-    return read_all_news([session_pk])[session_pk]
-
-
-def read_all_news(session_pks: list[int]) -> dict[int, SessionNews]:
-    """Return what the owner of these sessions has to act on, in two queries."""
-    news = {pk: SessionNews([], []) for pk in session_pks}
-    turns = Turn.objects.filter(session_id__in=session_pks).exclude(
-        state=Turn.State.ENDED
-    )
-    session_of = {}
-    for turn in turns.order_by("turn_no"):
-        session_of[turn.pk] = turn.session_id
-        news[turn.session_id].turns.append(TurnRecord.of(turn))
-    for row in Injection.objects.filter(turn_id__in=session_of).order_by("pk"):
-        news[session_of[row.turn_id]].injections.append(
+    turns = unfinished_turns(session_pk)
+    injections = Injection.objects.filter(turn__in=[turn.pk for turn in turns])
+    return SessionNews(
+        turns,
+        [
             WaitingInjection(row.pk, row.turn_id, row.text)
-        )
-    return news
+            for row in injections.order_by("pk")
+        ],
+    )
+
+
+def sessions_with_news(session_pks: list[int]) -> set[int]:
+    """Return those of these sessions whose owner has anything to act on.
+
+    Cheap, because it is asked once a second for all that run.
+    """
+    turns = Turn.objects.filter(session_id__in=session_pks).filter(
+        Q(state=Turn.State.QUEUED) | Q(state=Turn.State.RUNNING, is_stopped=True)
+    )
+    # Hardly any words wait anywhere.
+    injected = Injection.objects.values_list("turn__session_id", flat=True)
+    return {
+        *turns.values_list("session_id", flat=True),
+        *set(session_pks).intersection(injected),
+    }
 
 
 def sessions_at_work(worker_id: str, *, since: datetime) -> set[int]:

@@ -16,6 +16,9 @@ from cards.log.committer import Committer
 from cards.log.store import open_store
 from prompts.book import StoredPromptBook
 
+#: Seconds that a session without work is kept before it is given back.
+LINGER_S = 1.0
+
 
 def load_engine(dotted_path: str) -> Engine:
     """Return the one engine instance of this process.
@@ -69,6 +72,7 @@ def hub() -> Hub:
                 kind: int(seconds * 1000)
                 for kind, seconds in settings.CARDWIRE_WATCHDOG_S.items()
             },
+            linger_s=LINGER_S,
         ),
         queue_limit=settings.CARDWIRE_QUEUE_LIMIT,
         session_limit=settings.CARDWIRE_MAX_SESSIONS,

@@ -106,14 +106,11 @@ class StoredPromptBook:
     @staticmethod
     def may_be_settled(session_pk: int, request_id: str) -> bool:
         """See `PromptBook.may_be_settled`."""
-        # As SQL: whoever answers again and again should not cost much.
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT 1 FROM prompts_pendingwait"
-                " WHERE request_id = %s AND session_id = %s AND state = 'pending'",
-                (request_id, session_pk),
-            )
-            return cursor.fetchone() is not None
+        return _is_there(
+            "request_id = %s AND session_id = %s AND state = 'pending'",
+            request_id,
+            session_pk,
+        )
 
     def claim_answer(
         self,
@@ -212,7 +209,7 @@ class StoredPromptBook:
     @staticmethod
     def has_settlements(session_pk: int) -> bool:
         """See `PromptBook.has_settlements`."""
-        return _settled().filter(session_id=session_pk).exists()
+        return _is_there("session_id = %s AND state = 'settled'", session_pk)
 
     @staticmethod
     def is_settled(request_id: str) -> bool:
@@ -258,12 +255,21 @@ class StoredPromptBook:
     # What an operator had sent again.
 
     @staticmethod
-    def resent(session_pks: Sequence[int], since: datetime) -> list[OpenPrompt]:
+    def resent(since: datetime) -> list[OpenPrompt]:
         """See `PromptBook.resent`."""
-        rows = PendingWait.objects.filter(
-            session_id__in=session_pks, state=State.PENDING, resent_at__gte=since
-        )
+        rows = PendingWait.objects.filter(state=State.PENDING, resent_at__gte=since)
         return [_open_prompt(row) for row in rows.order_by("seq")]
+
+
+def _is_there(condition: str, *parameters: int | str) -> bool:
+    # As SQL, because every turn and every answer passes here: see
+    # docs/decisions/0005-sql-where-every-message-passes.md.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT 1 FROM prompts_pendingwait WHERE {condition} LIMIT 1",  # noqa: S608
+            parameters,
+        )
+        return cursor.fetchone() is not None
 
 
 def open_waits(now: datetime) -> QuerySet[PendingWait]:

@@ -35,8 +35,8 @@ from cards.queries import (
     find_session_of_trace,
     newest_seq,
     newest_seqs,
-    read_all_news,
     sessions_at_work,
+    sessions_with_news,
 )
 from cards.rounds import look_again_and_again, look_once
 
@@ -317,14 +317,8 @@ class Hub:
         self._sweep()
         working = {pk: live for pk, live in self._stored.items() if live.is_working}
         if working:
-            found = await run_in_database(read_all_news, list(working))
-            for pk, news in found.items():
-                working[pk].note(news)
-            settled = await run_in_database(
-                self._services.book.settlements, list(working)
-            )
-            for pk in {each.session_pk for each in settled}:
-                working[pk].look_for_settlements()
+            for pk in await run_in_database(self._with_news, list(working)):
+                await working[pk].look_for_work()
         self._awaited = {live for live in self._awaited if live.record is None}
         for live in tuple(self._awaited):
             await live.look_for_row()
@@ -334,20 +328,28 @@ class Hub:
             self._membership.me.worker_id,
             since=utc_now() - RECENT,
         )
-        followed = [pk for pk in written if pk in self._stored]
+        followed = [
+            pk
+            for pk in written
+            if pk in self._stored and not self._stored[pk].is_working
+        ]
         if followed:
             newest = await run_in_database(newest_seqs, followed)
             for pk, seq in newest.items():
                 if pk in self._stored:
                     await self._stored[pk].look_at_log(seq)
 
+    def _with_news(self, session_pks: list[int]) -> set[int]:
+        settled = self._services.book.settlements(session_pks)
+        return {
+            *sessions_with_news(session_pks),
+            *(settlement.session_pk for settlement in settled),
+        }
+
     async def _resend(self) -> None:
         """Show again what an operator had sent again, once."""
-        followed = [pk for pk, live in self._stored.items() if live.followers]
-        if not followed:
-            return
         since = utc_now() - RECENT
-        prompts = await run_in_database(self._services.book.resent, followed, since)
+        prompts = await run_in_database(self._services.book.resent, since)
         for prompt in prompts:
             live = self._stored.get(prompt.session_pk)
             if live is not None and self._resent.get(prompt.request_id) != (

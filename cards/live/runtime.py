@@ -18,6 +18,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -86,6 +87,9 @@ class RuntimeSettings:
     Attributes:
         windows_ms: How long a card of a kind may be silent; a kind that is absent
             or 0 may be for ever. Spec: Ruling E13.
+        linger_s: Seconds that a session without work is kept before it is given back.
+            Turns that end together then do it when their last frames are out, and
+            many at once.
     """
 
     engine: Engine
@@ -93,6 +97,7 @@ class RuntimeSettings:
     shows_exceptions: bool
     windows_ms: Mapping[CardKind, int]
     now_ms: Callable[[], int] = now_ms
+    linger_s: float = 0.0
 
 
 class RuntimeOwner(Protocol):
@@ -171,6 +176,10 @@ class SessionRuntime:
         self._running: RunningTurn | None = None
         self._worker: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._has_more = asyncio.Event()
+        # Whether settled prompts may wait. Whoever settles one says so, and nobody
+        # gives the session back over one, so there is no need to look at each turn.
+        self._must_settle = bool(history.newest_seq)
 
     @property
     def is_idle(self) -> bool:
@@ -197,6 +206,7 @@ class SessionRuntime:
         for record in records:
             if record.turn_no > self._last_turn_no:
                 self._queue.setdefault(record.turn_no, record)
+        self._has_more.set()
         if self._worker is None:
             # Somebody may have seen the others wait.
             self._is_queue_shown = len(self._queue) > 1
@@ -258,6 +268,7 @@ class SessionRuntime:
         Spec: design.md 1, crash-only.
         """
         self._is_stopping = True
+        self._has_more.set()
         self._desk.begin_to_close()
         worker = self._worker
         if worker is None:
@@ -289,7 +300,7 @@ class SessionRuntime:
     def look_for_settlements(self) -> None:
         """Go on with what users and clients' tools answered. Spec: Ruling E15."""
         if self._worker is None:
-            # It looks before anything else.
+            self._must_settle = True
             self.take_up([])
         else:
             self._desk.begin_to_look()
@@ -343,24 +354,34 @@ class SessionRuntime:
             while self._queue and not self._is_stopping:
                 await self._run_next()
                 await self._settle_prompts()
-            if self._is_stopping:
-                break
+            await self._linger()
+            if self._queue or self._is_stopping:
+                continue
             left = await self._given_back()
-            if left is None and not self._queue:
+            if left is None and not self._queue and not self._must_settle:
                 return
             # More came, or the session was taken again.
+            self._must_settle = self._must_settle or left is not None
             for record in left or ():
                 self._queue.setdefault(record.turn_no, record)
         await self._owner.abandon(self.fence)
 
+    async def _linger(self) -> None:
+        self._has_more.clear()
+        if self._settings.linger_s and not self._queue:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.linger_s):
+                    await self._has_more.wait()
+
     async def _settle_prompts(self) -> None:
         """Go on with answers that nobody waits for any more. Spec: Ruling E15."""
-        while not self._is_stopping:
+        while self._must_settle and not self._is_stopping:
+            self._must_settle = False
             try:
                 self.take_up(await self._desk.look())
-                return
             except (LogWriteFailed, DatabaseError) as failure:
                 _raise_if_replaced(failure)
+                self._must_settle = True
                 await self._recover(None)
 
     @property

@@ -4,8 +4,9 @@
  * What a page gets is the session's frames in seq order, each once, whatever
  * happens to the socket, plus the frames that concern this connection only.
  *
- * Spec: EMIT 2, 9, 16; Rulings E1-E10, E25, E27.
+ * Spec: EMIT 2, 9, 16; Rulings E1-E10, E15, E25, E27.
  *
+ * @typedef {import('./types.js').Answer} Answer
  * @typedef {import('./types.js').ConnectionStatus} ConnectionStatus
  * @typedef {import('./types.js').Frame} Frame
  * @typedef {import('./types.js').OutboxEntry} OutboxEntry
@@ -20,6 +21,9 @@
  * @property {() => void} onCaughtUp What follows is live.
  * @property {(entries: OutboxEntry[]) => void} onOutbox
  * @property {(stopping: Stopping|null) => void} onStopping Null: it was answered.
+ * @property {(answers: Map<string, Answer>) => void} onAnswers By request id.
+ * @property {(requestId: string) => void} onAnswerTooLate Nobody waits for the answer
+ *   that was given.
  * @property {(reason: string) => void} onLost The session cannot be continued.
  *
  * @typedef {Object} ConnectionOptions
@@ -36,11 +40,13 @@
  * @property {() => string} [newEventId]
  */
 
+import { Answers } from './answers.js';
 import { reconnectDelay } from './backoff.js';
 import { POLICY_VIOLATION, TOO_LARGE } from './close_codes.js';
 import { TraceCursor } from './cursor.js';
 import { Deadlines } from './deadlines.js';
 import { Outbox } from './outbox.js';
+import { UNKNOWN_REQUEST_ID } from './prompts.js';
 import { StopRequest } from './stop_request.js';
 
 /** Ruling E25: a connection silent for 90 s is closed; EMIT 2.3 asks for 30 s. */
@@ -73,6 +79,9 @@ export class Connection {
   #cursor = new TraceCursor();
   #outbox = new Outbox();
   #stop = new StopRequest();
+  #answers = new Answers();
+  #askedIds = new Set();
+  #recoversPrompts = false;
   #socket = null;
   #attempt = 0;
   #isGreeted = false;
@@ -159,6 +168,23 @@ export class Connection {
     this.#tellOutbox(this.#outbox.remove(eventId));
   }
 
+  /**
+   * Answer a prompt, once; the answer goes out as soon as it can.
+   * @param {string} requestId
+   * @param {string} decision
+   * @param {Object<string, any>} payload
+   */
+  answer(requestId, decision, payload) {
+    if (!this.#answers.give(requestId, decision, payload)) return;
+    this.#flush();
+    this.#tellAnswers(true);
+  }
+
+  /** Give up an answer that is not on its way. @param {string} requestId */
+  takeBackAnswer(requestId) {
+    this.#tellAnswers(this.#answers.takeBack(requestId));
+  }
+
   #connect() {
     this.#drop();
     this.#setStatus('connecting');
@@ -183,6 +209,7 @@ export class Connection {
     this.#isGreeted = false;
     this.#isResuming = false;
     this.#isCaughtUp = false;
+    this.#askedIds.clear();
     const socket = this.#socket;
     if (!socket) return;
     this.#socket = null;
@@ -191,17 +218,23 @@ export class Connection {
   }
 
   #lose(code, reason) {
-    if (code === TOO_LARGE) {
-      this.#outbox.refuse(this.#outbox.lastSentId(), MESSAGE_TOO_LARGE);
-    }
+    if (code === TOO_LARGE) this.#refuseTooLarge();
     // The code of a refused handshake is the same as that of a server that is away.
     const mayBeRefused = !this.#isGreeted || code === POLICY_VIOLATION;
     this.#drop();
     this.#outbox.rewind();
     this.#stop.rewind();
+    this.#answers.rewind();
     this.#tell('onOutbox', this.#outbox.entries());
+    this.#tellAnswers(true);
     this.#waitToReconnect(code, reason);
     if (mayBeRefused) this.#stopIfSignedOut();
+  }
+
+  /** What went out last is not sent again, or it would break every connection. */
+  #refuseTooLarge() {
+    const isMessage = this.#outbox.refuse(this.#outbox.lastSentId(), MESSAGE_TOO_LARGE);
+    if (!isMessage) this.#answers.refuseSent(MESSAGE_TOO_LARGE);
   }
 
   #waitToReconnect(code, reason = '') {
@@ -235,9 +268,18 @@ export class Connection {
     const frame = parseFrame(data);
     if (!frame?.envelope) return;
     const verdict = this.#cursor.take(frame.envelope);
+    if (frame.type === 'prompt.user') this.#askedIds.add(frame.payload.request_id);
     if (verdict === 'foreign') this.#receiveForeign(frame);
     else if (verdict === 'next') this.#receiveNext(frame);
     else if (verdict === 'gap') this.#receiveGap();
+    else this.#receiveCopy(frame);
+  }
+
+  /** A prompt that is open comes again under its old seq. Spec: Ruling E3. */
+  #receiveCopy(frame) {
+    if (frame.type !== 'prompt.user') return;
+    this.#tell('onFrame', frame);
+    this.#flush();
   }
 
   #receiveNext(frame) {
@@ -272,8 +314,10 @@ export class Connection {
     if (this.sessionId && givenId !== this.sessionId) return this.#giveUp();
     this.sessionId = givenId;
     this.#isGreeted = true;
+    this.#recoversPrompts = inner.capabilities?.recovery === true;
     if (inner.trace_id !== this.#cursor.traceId) {
       this.#cursor.moveTo(inner.trace_id, 0);
+      this.#answers.clear();
       this.#tell('onReset');
     }
     this.#tell('onFrame', frame);
@@ -336,7 +380,9 @@ export class Connection {
     this.#repeatedGaps = 0;
     this.#cursor.moveTo(snapshot.trace_id, snapshot.last_seq);
     this.#outbox.acknowledgeSnapshot(snapshot);
+    this.#answers.settleSnapshot(snapshot);
     this.#tell('onOutbox', this.#outbox.entries());
+    this.#tellAnswers(true);
     this.#tellStopping(this.#stop.settleSnapshot(snapshot));
     this.#tell('onSnapshot', snapshot);
     this.#resume();
@@ -363,12 +409,19 @@ export class Connection {
   #flush() {
     if (!this.#isCaughtUp) return;
     for (const frame of this.#outbox.takeWaiting()) this.#send(frame);
+    for (const frame of this.#answers.takeFrames((id) => this.#isAsked(id))) this.#send(frame);
     const stop = this.#stop.takeFrame(this.#cursor.traceId);
     if (stop) this.#send(stop);
   }
 
+  /** Only a server that sends open prompts again tells by silence that one is not. */
+  #isAsked(requestId) {
+    return !this.#recoversPrompts || this.#askedIds.has(requestId);
+  }
+
   #acknowledge(frame) {
     this.#tellOutbox(this.#outbox.acknowledge(frame));
+    this.#tellAnswers(this.#answers.settle(frame));
     this.#tellStopping(this.#stop.settle(frame));
   }
 
@@ -378,9 +431,20 @@ export class Connection {
    */
   #noteRefusal(frame) {
     const { error } = frame.payload.inner ?? {};
-    const eventId = error?.details?.event_id ?? this.#outbox.onlySentId();
+    const { event_id: named, request_id: requestId } = error?.details ?? {};
+    if (requestId) return void this.#noteRefusedAnswer(requestId, error);
+    const eventId = named ?? this.#outbox.onlySentId();
     this.#tellOutbox(this.#outbox.refuse(eventId, error));
     if (!this.#outbox.lastSentId() && !eventId) this.#tellStopping(this.#stop.forget());
+  }
+
+  #noteRefusedAnswer(requestId, error) {
+    if (error.code !== UNKNOWN_REQUEST_ID) {
+      this.#tellAnswers(this.#answers.refuse(requestId, error));
+    } else if (this.#answers.forget(requestId)) {
+      this.#tellAnswers(true);
+      this.#tell('onAnswerTooLate', requestId);
+    }
   }
 
   #tellOutbox(hasChanged) {
@@ -389,6 +453,10 @@ export class Connection {
 
   #tellStopping(hasChanged) {
     if (hasChanged) this.#tell('onStopping', this.#stop.wish);
+  }
+
+  #tellAnswers(hasChanged) {
+    if (hasChanged) this.#tell('onAnswers', this.#answers.all());
   }
 
   #send(frame) {

@@ -3,6 +3,7 @@
  * state before, what it touches is copied once.
  *
  * @typedef {import('./types.js').Card} Card
+ * @typedef {import('./types.js').Prompt} Prompt
  * @typedef {import('./types.js').SessionState} SessionState
  */
 
@@ -14,6 +15,7 @@ export class StateDraft {
     this.touched = new Set();
     this.ownsCards = false;
     this.ownsTree = false;
+    this.ownsPrompts = false;
     this.ownedLists = new Set();
   }
 
@@ -62,6 +64,13 @@ export class StateDraft {
     this.#writableCards().set(cardId, copy);
     this.touched.add(cardId);
     return copy;
+  }
+
+  /** @param {Prompt} prompt Takes the place of one with the same request id. */
+  putPrompt(prompt) {
+    if (!this.ownsPrompts) this.next.prompts = new Map(this.next.prompts);
+    this.ownsPrompts = true;
+    this.next.prompts.set(prompt.requestId, prompt);
   }
 
   #writableCards() {

@@ -14,6 +14,7 @@
  */
 
 import { StateDraft } from './draft.js';
+import { noteAnswerError, settlePrompt, takePrompt, withPromptsOf } from './prompts.js';
 import { lastTurn } from './turns.js';
 
 /** Ticks kept per card. Spec: EMIT 15.2. */
@@ -41,6 +42,7 @@ export function initialState(sessionId = '') {
     capabilities: {},
     queue: [],
     errors: [],
+    prompts: new Map(),
     cards: new Map(),
     tree: new Map(),
   };
@@ -88,7 +90,7 @@ export function loadSnapshot(state, snapshot) {
     if (siblings) siblings.push(card.cardId);
     else tree.set(card.parentCardId, [card.cardId]);
   }
-  return {
+  const next = {
     ...state,
     sessionId: snapshot.session_id,
     traceId: snapshot.trace_id,
@@ -97,6 +99,7 @@ export function loadSnapshot(state, snapshot) {
     cards,
     tree,
   };
+  return { ...next, prompts: withPromptsOf(next, snapshot.prompts) };
 }
 
 /**
@@ -162,6 +165,10 @@ function applyFrame(draft, frame) {
     draft.assign({ queue: withoutTurn(draft.next.queue, card) });
   } else if (frame.type === 'session.event') {
     applySessionEvent(draft, frame);
+  } else if (frame.type === 'prompt.user') {
+    takePrompt(draft, frame);
+  } else if (frame.type === 'prompt.reply') {
+    settlePrompt(draft, frame);
   } else if (Object.hasOwn(CARD_ACTIONS, frame.type)) {
     const card = draft.writableCard(envelope.card_id);
     if (!card) return;
@@ -250,6 +257,7 @@ function applySessionEvent(draft, frame) {
       draft.assign(pickChanged(inner, ['title', 'model', 'queue']));
       break;
     case 'error':
+      if (noteAnswerError(draft, inner.error)) break;
       draft.assign({ errors: withError(draft.next.errors, frame, inner) });
       noteCutOff(draft, frame, inner);
       break;

@@ -1,7 +1,7 @@
 /**
  * Shapes on the wire and in the client's state; this module holds types only.
  *
- * Spec: EMIT 3, 6, 8, 12, 15.1; Rulings E1, E5, E6, E28.
+ * Spec: EMIT 3, 6, 7, 8, 12, 15.1; Rulings E1, E5, E6, E15, E28.
  *
  * @typedef {Object} Envelope
  * @property {string} event_id
@@ -39,6 +39,7 @@
  * @property {string} [user_message] For the user's eyes.
  * @property {boolean} [retryable]
  * @property {number} [retry_after_ms]
+ * @property {Object<string, any>} [details]
  * @property {{action: string, next_card_id?: string}} [recovery]
  *
  * @typedef {Object} Tick
@@ -75,6 +76,24 @@
  * @property {string} timestamp
  * @property {ErrorInfo} error
  *
+ * @typedef {Object} Prompt A question to the user.
+ * @property {string} requestId Its identity, however often it is sent.
+ * @property {string} kind `permission`, `question`, `plan_review`, `step_decision`.
+ * @property {Object<string, any>} inner What is asked.
+ * @property {number} timeoutMs From `askedAt` on; 0 for none.
+ * @property {number} seq
+ * @property {string} askedAt
+ * @property {string} agentId Who asks.
+ * @property {string} turnCardId The turn that asked; empty when there is none.
+ * @property {string} afterCardId The newest card of that turn when it asked; empty for
+ *   none.
+ * @property {Outcome|null} outcome Null while it is open.
+ *
+ * @typedef {Object} Outcome How a prompt ended.
+ * @property {string} decision `approved`, `denied`, `continue`, `retry`, `cancelled`,
+ *   `timeout`; `unknown` when the server only says that it waits for it no more.
+ * @property {string} reason May be empty.
+ *
  * @typedef {Object} SessionState
  * @property {string} sessionId
  * @property {string} traceId The session's durable trace; empty before it is known.
@@ -85,6 +104,7 @@
  * @property {Object<string, boolean>} capabilities
  * @property {{event_id: string, text: string}[]} queue Messages waiting for a turn.
  * @property {SessionError[]} errors
+ * @property {Map<string, Prompt>} prompts Open and settled ones, by request id.
  * @property {Map<string, Card>} cards In order of their `card.add`.
  * @property {Map<string, string[]>} tree Parent id (`''` = root) → card ids.
  *
@@ -113,6 +133,13 @@
  * @property {Object<string, any>} frame
  * @property {'waiting'|'sent'|'refused'} state
  * @property {ErrorInfo|null} error Why it was refused.
+ *
+ * @typedef {Object} Answer What the user answers to a prompt.
+ * @property {string} requestId
+ * @property {string} decision
+ * @property {Object<string, any>} payload
+ * @property {'waiting'|'sent'|'refused'|'accepted'} state
+ * @property {ErrorInfo|null} error Why it was refused; the prompt stays open.
  *
  * @typedef {Object} Stopping
  * @property {string} turnCardId The turn that is meant; empty for the one that runs or
