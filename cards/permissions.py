@@ -3,7 +3,7 @@
 Spec: Ruling E27.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from rest_framework.authentication import SessionAuthentication
@@ -35,6 +35,22 @@ class CardwireAuthentication(SessionAuthentication):
     Tokens are looked at by `principal_of`: they speak for a principal, not for a
     user of the admin.
     """
+
+    def authenticate(self, request: Request) -> Any:
+        """Return the signed-in user of a cookie, and see that the page is ours.
+
+        A browser sends its cookie whoever made the page, a guest's as well; a token
+        comes from whoever has it.
+
+        Raises:
+            PermissionDenied: A cookie comes with a change from another site's page.
+        """
+        if "HTTP_AUTHORIZATION" in request._request.META:
+            return None
+        found = super().authenticate(request)
+        if found is None and settings.SESSION_COOKIE_NAME in request._request.COOKIES:
+            self.enforce_csrf(request)
+        return found
 
     def authenticate_header(self, request: Request) -> str:
         """Return what a client may show."""

@@ -19,6 +19,7 @@ from cards.protocol.close_codes import CloseCode  # noqa: E402
 from cards.routing import websocket_routes  # noqa: E402
 from cards.transport.daphne import install, sockets  # noqa: E402
 from config.wiring import admission, hub  # noqa: E402
+from prompts.signals import settled  # noqa: E402
 
 
 class BrowserOriginValidator(OriginValidator):
@@ -42,6 +43,14 @@ def start() -> None:
     gc.collect()
     gc.freeze()
     hub().start()
+
+
+def go_on(session_pk: int, **_: object) -> None:
+    """Have the owner of a session go on with what was settled outside it."""
+    hub().nudge(session_pk)
+
+
+settled.connect(go_on, dispatch_uid="config.asgi.go_on")
 
 
 async def stop() -> None:

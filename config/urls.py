@@ -1,7 +1,7 @@
 """The HTTP routes."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from cards.urls import card_routes
 from config.wiring import prompt_book
@@ -9,4 +9,5 @@ from config.wiring import prompt_book
 urlpatterns = [
     path("admin/", admin.site.urls),
     *card_routes(prompt_book()),
+    path("", include("prompts.urls")),
 ]

@@ -112,8 +112,8 @@ class StoredPromptBook:
             session_pk,
         )
 
+    @staticmethod
     def claim_answer(
-        self,
         session_pk: int,
         answer: PromptUserResponse,
         now: datetime,
@@ -197,6 +197,22 @@ class StoredPromptBook:
         """Settle these waits with `timeout` if they are open; return how many."""
         rows = PendingWait.objects.filter(pk__in=pks, state=State.PENDING)
         return rows.update(**_lapsed(now))
+
+    @staticmethod
+    def expire(session_pk: int, request_id: str, now: datetime, *, reason: str) -> None:
+        """Settle an open prompt with `timeout`, whatever its time.
+
+        Args:
+            reason: Shown to the user with the reply.
+
+        Raises:
+            RemoteProtocolError: Nothing waits under this id.
+        """
+        rows = open_waits(now).filter(session_id=session_pk, request_id=request_id)
+        if not rows.update(**_lapsed(now), reason=reason):
+            raise nothing_waits(
+                PromptUserResponse(request_id=request_id, decision="timeout")
+            )
 
     # What is settled.
 

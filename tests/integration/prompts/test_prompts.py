@@ -17,6 +17,7 @@ from cards.engine import (
     Turn,
 )
 from cards.ports import NewWait
+from cards.protocol.kinds import CardKind
 from prompts.models import PendingWait, PermissionGrant, SettledPrompt
 from tests.integration.cards.house import Client, Frame, House, running_house
 from tests.integration.prompts.asking import (
@@ -432,3 +433,39 @@ class TestClientTool:
             assert error["code"] == "UNKNOWN_TOOL_USE_ID"
         assert await states() == []
         assert await run_in_database(SettledPrompt.objects.count) == 1
+
+
+class TestWatchdog:
+    async def test_leaves_alone_what_is_above_a_prompt(
+        self, transactional_db: None
+    ) -> None:
+        """Spec: Ruling E13; cases HC-44, HC-61."""
+
+        async def ask(turn: Turn) -> None:
+            async with turn.agent("worker") as agent, agent.tool("Deploy") as tool:
+                given = await agent.ask("really?")
+                tool.result(given.text)
+
+        async def hang(turn: Turn) -> None:
+            async with turn.tool("Hang"):
+                await asyncio.Event().wait()
+
+        windows_ms = dict.fromkeys((CardKind.TURN, CardKind.AGENT, CardKind.TOOL), 150)
+        async with running_house(windows_ms=windows_ms) as house:
+            house.engine.plays |= {"ask": ask, "hang": hang}
+            client = await house.connect()
+            await client.say("ask", "c1")
+            prompt = await until_asked(client)
+            # Each of these takes longer than any window.
+            for number in range(3):
+                other = await house.connect(f"other_{number}")
+                await other.say("hang", "c1")
+                closed = await other.until_closed("turn_c1")
+                assert closed["payload"]["error"]["type"] == "orphan_timeout"
+
+            assert client.closes() == []
+            assert prompt["envelope"]["agent_id"].startswith("sub_")
+            await answer(client, request_of(prompt), "approved", custom_text="yes")
+            await client.until_closed("turn_c1")
+
+        assert client.closes() == [("tool", "ok"), ("agent", "ok"), ("turn", "ok")]
