@@ -61,11 +61,12 @@ class CountLines:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Write a file; an existing one only with `overwrite`."""
+    """Write a file; an existing one only if its user allows that."""
 
     name: str
     content: str
-    overwrite: bool = False
+    #: Whether the user has allowed to replace what is there.
+    is_allowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class RunProgram:
     """Run one program of the allow-list; `line` is split like a shell splits words."""
 
     line: str
+    #: Whether the user has allowed it.
+    is_allowed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

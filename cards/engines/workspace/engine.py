@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from cards.engine import Engine, Turn
+from cards.engines.workspace.asking import Choices, with_chosen_paths
 from cards.engines.workspace.commands import (
     AppendText,
     Command,
@@ -23,6 +24,7 @@ from cards.engines.workspace.commands import (
     Unknown,
     WriteFile,
 )
+from cards.engines.workspace.continuing import command_of
 from cards.engines.workspace.counting import count_lines
 from cards.engines.workspace.drafts import fill_once
 from cards.engines.workspace.examples import example_files
@@ -34,6 +36,7 @@ from cards.engines.workspace.reading import (
     read_file,
     stream_file,
 )
+from cards.engines.workspace.replies import say
 from cards.engines.workspace.running import run_line
 from cards.engines.workspace.searching import search_text
 from cards.engines.workspace.summarising import summarise
@@ -74,6 +77,7 @@ class WorkspaceEngine(Engine):
 
     def __init__(self) -> None:
         self._workspace = Workspace(workspace_root())
+        self._choices = Choices()
 
     async def run(self, turn: Turn) -> None:
         """Answer one user message. See `manual.MANUAL` for what is understood."""
@@ -82,5 +86,21 @@ class WorkspaceEngine(Engine):
             await turn.set_title(title_of(text))
         root = self._workspace.disk.root
         await self._workspace.off_loop(fill_once, root, example_files())
-        command = parse(text)
-        await HANDLERS[type(command)](turn, self._workspace, command)
+        if turn.input.continuation is not None:
+            command = command_of(turn.input.continuation, turn.history)
+            if command is None:
+                await say(turn, "All right, I leave it.")
+                return
+        else:
+            command = parse(text)
+        chosen = await with_chosen_paths(
+            turn,
+            self._workspace,
+            command,
+            session_id=turn.session_id,
+            choices=self._choices,
+        )
+        if chosen is None:
+            await say(turn, "All right, I leave it.")
+            return
+        await HANDLERS[type(chosen)](turn, self._workspace, chosen)

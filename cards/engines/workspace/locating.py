@@ -31,6 +31,16 @@ def locate(disk: Disk, name: str) -> Entry:
     raise _missing(disk, name)
 
 
+def candidates(disk: Disk, name: str) -> list[str]:
+    """Return the paths that a name may mean, in order; none if it leads outside."""
+    try:
+        exact = disk.entry(name)
+    except WorkspaceFailure:
+        return []
+    found = [exact] if exact is not None else _matching(disk, name)
+    return [entry.path for entry in found]
+
+
 def locate_file(disk: Disk, name: str) -> Entry:
     """Return the file that `name` means.
 

@@ -158,7 +158,7 @@ def _write_said(found: re.Match[str]) -> Command:
 
 
 def _overwrite(found: re.Match[str], content: str) -> Command:
-    return WriteFile(_name(found), content, overwrite=True)
+    return WriteFile(_name(found), content)
 
 
 def _append(found: re.Match[str], content: str) -> Command:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from cards.engines.workspace.asking import Permission, permitted
 from cards.engines.workspace.failures import WorkspaceFailure
 from cards.engines.workspace.surface import Scope, Tool
 from cards.engines.workspace.wording import chunks_of
@@ -32,6 +33,8 @@ class ToolUse:
     input: Mapping[str, object]
     #: What the call is for.
     intent: str
+    #: What its user has to allow first; None for nothing.
+    permission: Permission | None = None
 
 
 #: Does the work of a tool call, records its result, returns the answer in Markdown.
@@ -86,6 +89,9 @@ async def perform(
     """
     async with scope.tool(use.name, input=use.input, intent=use.intent) as tool:
         try:
+            if use.permission is not None:
+                # Without heartbeats: it may take its user days.
+                await permitted(scope, tool, use.name, use.permission)
             return await _alive(tool, job(tool), heartbeat_seconds)
         except WorkspaceFailure as failure:
             tool.fail(failure.error_type, failure.sentence, code=failure.reason_code)

@@ -2,6 +2,7 @@
 
 import signal
 
+from cards.engines.workspace.asking import Permission
 from cards.engines.workspace.commands import RunProgram
 from cards.engines.workspace.failures import WorkspaceFailure
 from cards.engines.workspace.files import Workspace
@@ -27,8 +28,20 @@ async def run_line(scope: Scope, workspace: Workspace, command: RunProgram) -> N
         name="Run",
         input={"command": command.line},
         intent=f"run {command.line.split()[0] if command.line.split() else 'nothing'}",
+        permission=None if command.is_allowed else _permission(command.line),
     )
     await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
+
+
+def _permission(line: str) -> Permission | None:
+    try:
+        plan_program(line)
+    except WorkspaceFailure:
+        # It will not be run anyway.
+        return None
+    return Permission(
+        input={"command": line}, message="This runs a program in the workspace."
+    )
 
 
 async def _run(workspace: Workspace, tool: Tool, line: str) -> str:

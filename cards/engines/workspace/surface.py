@@ -4,8 +4,11 @@ A turn and a sub-agent have the same methods; `Scope` is that sameness, so that 
 handlers work in both. Spec: engine-api.md, Scopes.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
+
+from cards.engine import Answer, Permission
 
 
 class Message(Protocol):
@@ -34,6 +37,9 @@ class Tool(Protocol):
     ) -> None:
         """Show how far the call has come."""
 
+    async def set(self, **fields: object) -> None:
+        """Change fields of the card while the call runs."""
+
     def result(
         self,
         output: object,
@@ -51,6 +57,14 @@ class Tool(Protocol):
 
 class Scope(Protocol):
     """A turn or a sub-agent."""
+
+    async def ask(self, question: str, *, options: Sequence[str]) -> Answer:
+        """Ask a question, and wait for the answer."""
+
+    async def permission(
+        self, tool_name: str, tool_input: object, *, message: str | None = None
+    ) -> Permission:
+        """Ask whether a tool may do something, unless the session allowed it."""
 
     def message(self) -> AbstractAsyncContextManager[Message]:
         """Return the block of a reply."""

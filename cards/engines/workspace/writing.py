@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
+from cards.engines.workspace.asking import Permission
 from cards.engines.workspace.commands import AppendText, WriteFile
+from cards.engines.workspace.disk import Disk, Entry, EntryKind
+from cards.engines.workspace.failures import WorkspaceFailure
 from cards.engines.workspace.files import Workspace
 from cards.engines.workspace.limits import KIB
 from cards.engines.workspace.replies import ToolUse, reply
@@ -14,16 +17,17 @@ _SHOWN_CHARS = 4 * KIB
 
 
 async def write_file(scope: Scope, workspace: Workspace, command: WriteFile) -> None:
-    """Write a new file; an existing one only when the user said overwrite."""
+    """Write a new file; an existing one only if the user allows that."""
     disk = workspace.disk
-    verb = "overwrite" if command.overwrite else "write"
+    existing = await workspace.off_loop(_existing, disk, command.name)
+    verb = "write" if existing is None else "overwrite"
 
     async def job(tool: Tool) -> str:
         entry = await workspace.off_loop(
             disk.write_text,
             command.name,
             command.content,
-            overwrite=command.overwrite,
+            overwrite=existing is not None,
         )
         size = sized(entry.size_bytes)
         tool.result(
@@ -37,13 +41,28 @@ async def write_file(scope: Scope, workspace: Workspace, command: WriteFile) -> 
     use = ToolUse(
         opening=f"I will {verb} {named(command.name)}.",
         name="Write",
-        input={
-            **_shown_input(command.name, command.content),
-            "overwrite": command.overwrite,
-        },
+        input=_shown_input(command.name, command.content),
         intent=f"{verb} {command.name}",
+        permission=None
+        if existing is None or command.is_allowed
+        else Permission(
+            # All of it: what is allowed is what will be written.
+            input={"file_path": command.name, "content": command.content},
+            message=f"This replaces {existing.path}, which holds"
+            f" {sized(existing.size_bytes)}.",
+        ),
     )
     await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
+
+
+def _existing(disk: Disk, name: str) -> Entry | None:
+    """Return the file that a write would replace; blocks."""
+    try:
+        entry = disk.entry(name)
+    except WorkspaceFailure:
+        # The write will say why.
+        return None
+    return entry if entry is not None and entry.kind is EntryKind.FILE else None
 
 
 async def append_text(scope: Scope, workspace: Workspace, command: AppendText) -> None:

@@ -1,13 +1,20 @@
 """A turn that records: the author's API as documented, without a server behind it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import SimpleNamespace, TracebackType
 from typing import Self, cast
 
-from cards.engine import EngineError, Turn
+from cards.engine import (
+    Answer,
+    Continuation,
+    EngineError,
+    HistoryEntry,
+    Permission,
+    Turn,
+)
 
 _innermost: ContextVar["RecordedBlock | None"] = ContextVar("innermost", default=None)
 
@@ -19,6 +26,17 @@ class Recorder:
     cards: list["RecordedBlock"] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     title: str | None = None
+    #: What was asked, and what is answered.
+    questions: list[tuple[str, list[str]]] = field(default_factory=list)
+    permissions: list[tuple[str, object, str | None]] = field(default_factory=list)
+    answer_with: Answer = field(
+        default_factory=lambda: Answer(approved=False, selected=(), custom_text="")
+    )
+    permit_with: Permission = field(
+        default_factory=lambda: Permission(
+            approved=True, scope="once", message="", remembered=False
+        )
+    )
     #: Called after every chunk of text, to interrupt at a known moment.
     on_text: Callable[[str], None] = lambda chunk: None
 
@@ -45,6 +63,16 @@ Ask = Callable[[str], Awaitable[Recorder]]
 
 class RecordedScope:
     """The methods that a turn and an agent share."""
+
+    async def ask(self, question: str, *, options: Sequence[str]) -> Answer:
+        self.recorder.questions.append((question, list(options)))
+        return self.recorder.answer_with
+
+    async def permission(
+        self, tool_name: str, tool_input: object, *, message: str | None = None
+    ) -> Permission:
+        self.recorder.permissions.append((tool_name, tool_input, message))
+        return self.recorder.permit_with
 
     def __init__(self, recorder: Recorder, agent: "RecordedBlock | None") -> None:
         self.recorder = recorder
@@ -100,6 +128,7 @@ class RecordedBlock:
         self.chunks: list[str] = []
         self.input_pieces: list[str] = []
         self.ticks: list[dict[str, object]] = []
+        self.phases: list[object] = []
         self.output: object = None
         self.shown_as: dict[str, object] = {}
         self.summary: str | None = None
@@ -152,6 +181,10 @@ class RecordedMessage(RecordedBlock):
 
 
 class RecordedTool(RecordedBlock):
+    async def set(self, **fields: object) -> None:
+        assert self.status == "open"
+        self.phases.append(fields["phase"])
+
     async def heartbeat(self, stage: str | None = None) -> None:
         self._tick({"kind": "heartbeat", "stage": stage})
 
@@ -194,15 +227,32 @@ class RecordedAgent(RecordedBlock, RecordedScope):
 class RecordedTurn(RecordedScope):
     """What the engine reads of a turn."""
 
-    def __init__(self, recorder: Recorder, text: str, turn_no: int) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        text: str,
+        turn_no: int,
+        continuation: Continuation | None,
+        history: Sequence[HistoryEntry],
+    ) -> None:
         super().__init__(recorder, None)
-        self.input = SimpleNamespace(text=text)
+        self.input = SimpleNamespace(text=text, continuation=continuation)
         self.turn_no = turn_no
+        self.session_id = "sess_1"
+        self.history = history
 
     async def set_title(self, text: str) -> None:
         self.recorder.title = text
 
 
-def recorded_turn(recorder: Recorder, text: str, *, turn_no: int = 1) -> Turn:
+def recorded_turn(
+    recorder: Recorder,
+    text: str,
+    *,
+    turn_no: int = 1,
+    continuation: Continuation | None = None,
+    history: Sequence[HistoryEntry] = (),
+) -> Turn:
     """Return a turn that writes into `recorder`."""
-    return cast("Turn", RecordedTurn(recorder, text, turn_no))
+    turn = RecordedTurn(recorder, text, turn_no, continuation, history)
+    return cast("Turn", turn)

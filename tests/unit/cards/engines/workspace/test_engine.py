@@ -81,7 +81,6 @@ class TestToolReply:
             ("list none", "invalid_input", "not_found"),
             ("search x in none", "invalid_input", "not_found"),
             ("count none", "invalid_input", "not_found"),
-            ("write README.md: x", "permission_denied", "file_exists"),
             ("append docs: x", "invalid_input", "not_a_file"),
             ("diff README.md none", "invalid_input", "not_found"),
             ("run rm README.md", "permission_denied", "program_not_allowed"),

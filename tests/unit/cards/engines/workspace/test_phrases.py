@@ -41,7 +41,7 @@ SHORT: list[tuple[str, Command]] = [
     ("write a.txt\none\ntwo", WriteFile("a.txt", "one\ntwo")),
     ("write a.txt: please?", WriteFile("a.txt", "please?")),
     ('write "my notes.txt": x', WriteFile("my notes.txt", "x")),
-    ("overwrite a.txt with b: c", WriteFile("a.txt", "b: c", overwrite=True)),
+    ("overwrite a.txt with b: c", WriteFile("a.txt", "b: c")),
     ("append a.txt: I went to b.txt", AppendText("a.txt", "I went to b.txt")),
     ("append done: yes to a.txt", AppendText("a.txt", "done: yes")),
     ("diff a b", DiffFiles("a", "b")),
