@@ -1,12 +1,16 @@
 """The turn at work, and how it is to end. Spec: Rulings E10, E23."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 
+from cards.engine import Engine, Turn
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo
 from cards.protocol.kinds import CloseStatus
 from cards.queries import TurnRecord
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,3 +55,24 @@ class RunningTurn:
             self.is_ending.set()
             if self.task is not None:
                 self.task.cancel()
+
+
+async def run_engine(engine: Engine, turn: Turn) -> None:
+    """Run an engine, whatever it raises.
+
+    Raises:
+        Exception: What the engine raised; an attempt to end the process as a
+            RuntimeError.
+    """
+    # Called within the task: an engine may fail before it gives a coroutine.
+    try:
+        await engine.run(turn)
+    except (SystemExit, KeyboardInterrupt) as error:
+        # asyncio would end the whole process with it.
+        raise RuntimeError(f"the engine raised {error!r}") from error
+
+
+def log_late_end(task: "asyncio.Task[None]") -> None:
+    """Say how an engine ended that did not end with its turn."""
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("an engine failed after its turn", exc_info=task.exception())

@@ -26,7 +26,7 @@ from django.db import Error as DatabaseError
 
 from cards.builder import Builder
 from cards.clock import now_ms
-from cards.database import WriteBatches
+from cards.database import WriteBatches, run_in_database
 from cards.engine import Engine, HistoryEntry, Turn
 from cards.engine.block import Context, close_open_below, error_of
 from cards.live.errors import (
@@ -38,7 +38,7 @@ from cards.live.errors import (
 )
 from cards.live.new_turns import turn_input
 from cards.live.prompt_desk import PromptDesk
-from cards.live.running_turn import RunningTurn
+from cards.live.running_turn import RunningTurn, log_late_end, run_engine
 from cards.live.session_log import SessionLog
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
@@ -62,6 +62,7 @@ from cards.queries import (
     SessionRecord,
     TurnRecord,
     WaitingInjection,
+    read_history,
 )
 
 logger = logging.getLogger(__name__)
@@ -403,6 +404,7 @@ class SessionRuntime:
         try:
             if record.state == "running":
                 await self._log.close_lost_turn(record, worker_lost())
+                await self._read_said()
             else:
                 await self._run_turn(self._running)
         except (LogWriteFailed, DatabaseError) as failure:
@@ -464,7 +466,7 @@ class SessionRuntime:
     async def _run_engine(self, running: RunningTurn, turn: Turn) -> None:
         """Run the engine until it ends, or until its turn has to end without it."""
         running.task = task = asyncio.create_task(
-            _run_engine(self._settings.engine, turn)
+            run_engine(self._settings.engine, turn)
         )
         is_ending = asyncio.create_task(running.is_ending.wait())
         try:
@@ -476,7 +478,7 @@ class SessionRuntime:
         if not task.done():
             # Its cards close under it, so whatever it still says is dropped.
             logger.warning("the engine of session %s does not stop", self._name)
-            task.add_done_callback(_log_late_end)
+            task.add_done_callback(log_late_end)
 
     def _outcome(
         self, task: "asyncio.Task[None] | None"
@@ -513,6 +515,14 @@ class SessionRuntime:
             self._history.append(
                 HistoryEntry("assistant", said[:HISTORY_CHARS], record.turn_no)
             )
+
+    async def _read_said(self) -> None:
+        """Read back what was said: a lost turn belongs to it like any other."""
+        history = await run_in_database(
+            read_history, self._session.pk, turns=HISTORY_TURNS
+        )
+        self._history.clear()
+        self._history.extend(HistoryEntry(*said) for said in history.said)
 
     # The watchdog.
 
@@ -570,6 +580,7 @@ class SessionRuntime:
                 self._desk.begin_anew()
                 if record is not None:
                     await self._log.close_lost_turn(record, log_unavailable())
+                    await self._read_said()
                 return
             except (DatabaseError, LogWriteFailed) as error:
                 _raise_if_replaced(error)
@@ -580,17 +591,3 @@ class SessionRuntime:
 def _raise_if_replaced(failure: Exception) -> None:
     if isinstance(failure.__cause__, OwnerReplaced):
         raise _Replaced from failure
-
-
-async def _run_engine(engine: Engine, turn: Turn) -> None:
-    # Called within the task: an engine may fail before it gives a coroutine.
-    try:
-        await engine.run(turn)
-    except (SystemExit, KeyboardInterrupt) as error:
-        # asyncio would end the whole process with it.
-        raise RuntimeError(f"the engine raised {error!r}") from error
-
-
-def _log_late_end(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and task.exception() is not None:
-        logger.error("an engine failed after its turn", exc_info=task.exception())

@@ -59,6 +59,8 @@ def ask_and_say(ask: Ask, continued: list[Continuation]) -> Play:
     async def play(turn: Turn) -> None:
         if turn.input.continuation is not None:
             continued.append(turn.input.continuation)
+            # The turn that was lost belongs to what was said.
+            assert turn.history[0][:2] == ("user", "ask")
             await say("continued")(turn)
             return
         await ask(turn)
