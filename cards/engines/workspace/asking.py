@@ -78,14 +78,14 @@ class Choices:
 
 def question_about(name: str) -> str:
     """Return the question which of several files a name means."""
-    return f"Which `{name}` do you mean?"
+    return f'Which "{name}" do you mean?'
 
 
 def name_in(question: str) -> str:
     """Return the name that `question_about` asked about; "" for another question."""
-    before, _, rest = question.partition("`")
-    name, _, after = rest.rpartition("`")
-    return name if question_about(name) == f"{before}`{name}`{after}" else ""
+    _, _, rest = question.partition('"')
+    name, _, _ = rest.rpartition('"')
+    return name if question == question_about(name) else ""
 
 
 def with_path(command: Command, name: str, path: str) -> Command:

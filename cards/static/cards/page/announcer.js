@@ -7,6 +7,9 @@
 
 import { channelText } from '../client/index.js';
 
+/** Sentences that are kept; older ones were read long ago. */
+const MAX_SENTENCES = 4;
+
 /** A long reply is announced by its beginning; the rest is there to be read. */
 const MAX_CHARS = 500;
 
@@ -19,9 +22,12 @@ export class Announcer {
     this.#region = region;
   }
 
-  /** Say one thing. @param {string} text */
+  /** Say one thing, behind what is still being said. @param {string} text */
   say(text) {
-    this.#region.textContent = text;
+    const sentence = document.createElement('p');
+    sentence.textContent = text;
+    this.#region.append(sentence);
+    while (this.#region.children.length > MAX_SENTENCES) this.#region.firstElementChild.remove();
   }
 
   /**

@@ -14,6 +14,7 @@ export class Conversation {
   #waiting = [];
   #isScheduled = false;
   #isClosed = false;
+  #clockOffsetMs = 0;
 
   /**
    * @param {string} sessionId Empty for a new conversation.
@@ -23,12 +24,16 @@ export class Conversation {
    * @param {(status: Object) => void} handlers.onStatus
    * @param {(entries: Object[]) => void} handlers.onOutbox
    * @param {(stopping: Object|null) => void} handlers.onStopping
+   * @param {() => void} handlers.onAnswers
+   * @param {() => void} handlers.onAnswerTooLate
    * @param {(reason: string) => void} handlers.onLost
    */
   constructor(sessionId, handlers) {
     this.#handlers = handlers;
     this.state = initialState(sessionId);
     this.isCaughtUp = false;
+    /** The user's answers to prompts, by request id. */
+    this.answers = new Map();
     this.#connection = new Connection({
       url: socketUrl(),
       sessionId,
@@ -42,6 +47,8 @@ export class Conversation {
         onStatus: handlers.onStatus,
         onOutbox: handlers.onOutbox,
         onStopping: handlers.onStopping,
+        onAnswers: (answers) => this.#noteAnswers(answers),
+        onAnswerTooLate: handlers.onAnswerTooLate,
         onLost: handlers.onLost,
       },
     });
@@ -86,15 +93,40 @@ export class Conversation {
     this.#connection.discardMessage(eventId);
   }
 
+  /** @param {string} requestId @param {string} decision @param {Object} payload */
+  answer(requestId, decision, payload) {
+    this.#connection.answer(requestId, decision, payload);
+  }
+
+  takeBackAnswer(requestId) {
+    this.#connection.takeBackAnswer(requestId);
+  }
+
+  /** @returns {number} The server's time, in ms, as far as it is known. */
+  now() {
+    return Date.now() + this.#clockOffsetMs;
+  }
+
   retryNow() {
     this.#connection.retryNow();
   }
 
   #take(frame) {
+    if (frame.payload?.kind === 'opened') this.#setClock(frame.envelope.timestamp);
     this.#waiting.push(frame);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     afterFrame(() => this.#apply());
+  }
+
+  /** The greeting was just sent; its time shows how far the clocks are apart. */
+  #setClock(timestamp) {
+    this.#clockOffsetMs = Date.parse(timestamp) - Date.now();
+  }
+
+  #noteAnswers(answers) {
+    this.answers = answers;
+    this.#handlers.onAnswers();
   }
 
   #apply() {

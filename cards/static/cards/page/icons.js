@@ -19,6 +19,7 @@ const PATHS = {
   menu: svg`<path d="M3.5 6h13M3.5 10h13M3.5 14h8"/>`,
   plan: svg`<path d="M8.5 5.500H17M8.5 10H17M8.5 14.500H17"/><path d="m3 5.5 1 1 2-2M3 10l1 1 2-2M3.5 14.500h2"/>`,
   plus: svg`<path d="M10 4.500v11M4.5 10h11"/>`,
+  question: svg`<circle cx="10" cy="10" r="7"/><path d="M8 8.200a2 2 0 1 1 2.900 1.800c-.6.3-.9.7-.9 1.500M10 13.700v.1"/>`,
   search: svg`<circle cx="9" cy="9" r="5"/><path d="m13 13 3.5 3.5"/>`,
   send: svg`<path d="M10 16V4.500M5 9.500l5-5 5 5"/>`,
   clock: svg`<circle cx="10" cy="10" r="6.5"/><path d="M10 6.300V10l2.500 1.800"/>`,
@@ -28,6 +29,7 @@ const PATHS = {
   stop: svg`<rect x="5.5" y="5.5" width="9" height="9" rx="1.8"/>`,
   team: svg`<circle cx="7.5" cy="7.5" r="2.5"/><path d="M2.5 16c.6-2.8 2.5-4.3 5-4.300s4.4 1.5 5 4.3"/><path d="M12.5 5.300a2.5 2.5 0 0 1 0 4.500M14 12c1.8.5 3 1.9 3.5 4"/>`,
   terminal: svg`<rect x="2.5" y="4" width="15" height="12" rx="2"/><path d="m5.5 8 2.5 2-2.5 2M10 12.500h4"/>`,
+  up: svg`<path d="M10 16V4.500M5.500 9 10 4.500 14.500 9"/>`,
   tool: svg`<path d="M12.8 3.300a4 4 0 0 0-4.6 5.300L3.3 13.500a2.2 2.2 0 0 0 3.2 3.200l4.9-4.900a4 4 0 0 0 5.3-4.600l-2.4 2.3-2.4-.6-.6-2.400z"/>`,
 };
 

@@ -10,6 +10,7 @@ import { forgetDrafts, joined } from './drafts.js';
 import { icon } from './icons.js';
 import { Notices } from './notices.js';
 import { drawPending } from './pending.js';
+import { PromptDock } from './prompts/dock.js';
 import { drawQueue } from './queue.js';
 import { pushSession, replaceSession, sessionInAddress } from './route.js';
 import { ScrollKeeper } from './scroll_keeper.js';
@@ -18,6 +19,8 @@ import { drawSignedOut, signInAddress } from './sign_in.js';
 import { Timeline } from './timeline.js';
 import { drawTopbar } from './topbar.js';
 import { workOf } from './work.js';
+
+const ANSWER_TOO_LATE = 'Your answer had no effect: the question was already answered or has expired.';
 
 const part = (id) => document.getElementById(id);
 
@@ -34,6 +37,13 @@ class Page {
     this.composer = new Composer(part('composer'), {
       onSend: (text) => this.send(text),
       onStop: () => this.stop(),
+    });
+    this.prompts = new PromptDock(part('prompts'), {
+      onAnswer: (...answer) => this.conversation.answer(...answer),
+      onTakeBack: (id) => this.conversation.takeBackAnswer(id),
+      onLeave: () => this.composer.focus(),
+      say: (text) => this.announcer.say(text),
+      now: () => this.conversation.now(),
     });
     this.connectionChip = new ConnectionChip(part('connection'), () =>
       this.conversation.retryNow(),
@@ -74,12 +84,15 @@ class Page {
     this.outbox = [];
     this.timeline.clear();
     this.notices.clear();
+    this.prompts.clear();
     const conversation = new Conversation(sessionId, {
       onChange: (state, touched) => this.show(state, touched),
       onReset: () => this.timeline.clear(),
       onStatus: () => conversation === this.conversation && this.showStatus(),
       onOutbox: (entries) => this.showOutbox(entries),
       onStopping: () => this.drawAround(),
+      onAnswers: () => conversation === this.conversation && this.showAnswers(),
+      onAnswerTooLate: () => this.notices.add(ANSWER_TOO_LATE),
       onLost: () => this.showLost(),
     });
     this.conversation = conversation;
@@ -158,6 +171,11 @@ class Page {
     this.drawAround();
   }
 
+  showAnswers() {
+    this.timeline.showAnswers(this.conversation.answers);
+    this.drawAround();
+  }
+
   /** What the server has no room for now is the user's again; a notice tells why. */
   takeBack(entries) {
     this.composer.giveBack(joined(entries.map((entry) => entry.text)));
@@ -185,6 +203,7 @@ class Page {
   drawAround() {
     const { work } = this;
     const isOpen = this.conversation.status.name === 'open';
+    if (this.conversation.isCaughtUp) this.drawPrompts(isOpen);
     this.drawTopbar();
     this.drawWelcome();
     this.composer.show({ ...work, isBusy: work.isBusy && this.isHeard });
@@ -197,10 +216,16 @@ class Page {
     });
   }
 
+  drawPrompts(isOpen) {
+    const { state, answers } = this.conversation;
+    this.prompts.show(state, answers, isOpen);
+  }
+
   drawTopbar() {
     const { state, sessionId } = this.conversation;
     const title = state.title || this.sidebar.titleOf(sessionId) || firstWords(state);
-    document.title = title ? `${title} · Cardwire` : 'Cardwire';
+    const mark = this.prompts.count > 0 ? `(${this.prompts.count}) ` : '';
+    document.title = mark + (title ? `${title} · Cardwire` : 'Cardwire');
     drawTopbar(part('topbar'), {
       title: title || 'New conversation',
       model: state.model,

@@ -2,13 +2,16 @@
  * The forest of cards in the document. Only cards that changed are drawn, and never
  * for longer than a part of one animation frame at a time.
  *
+ * @typedef {import('../client/types.js').Answer} Answer
  * @typedef {import('../client/types.js').Card} Card
+ * @typedef {import('../client/types.js').Prompt} Prompt
  * @typedef {import('../client/types.js').SessionState} SessionState
  */
 
 import { childrenOf } from '../client/index.js';
 import { CardView } from './card_view.js';
 import { afterFrame } from './frames.js';
+import { PromptLines } from './prompts/lines.js';
 
 /** Drawing stops after this many ms, so that input and scrolling stay smooth. */
 const SLICE_MS = 10;
@@ -25,6 +28,8 @@ export class Timeline {
   #views = new Map();
   #dirty = new Set();
   #artifacts = new Map();
+  #lines = new PromptLines(this);
+  #answers = new Map();
   #isScheduled = false;
   #isLoading = false;
 
@@ -58,8 +63,14 @@ export class Timeline {
       const parentId = state.cards.get(cardId)?.parentCardId;
       if (parentId && state.cards.has(parentId)) this.#dirty.add(parentId);
     }
-    this.#revealWhenDone();
+    this.#finishWhenDone();
     this.#schedule();
+  }
+
+  /** Show prompts with this tab's own answers. @param {Map<string, Answer>} answers */
+  showAnswers(answers) {
+    this.#answers = answers;
+    this.#finishWhenDone();
   }
 
   /** Remove every card. */
@@ -69,6 +80,7 @@ export class Timeline {
     this.#views.clear();
     this.#dirty.clear();
     this.#artifacts.clear();
+    this.#lines.clear();
     this.#state = null;
   }
 
@@ -124,6 +136,21 @@ export class Timeline {
     return this.reveal(this.#artifacts.get(artifactId));
   }
 
+  /**
+   * Put a prompt's line where it was asked, behind lines of older prompts.
+   * @param {HTMLElement} line
+   * @param {Prompt} prompt
+   */
+  place(line, { seq, turnCardId, afterCardId }) {
+    const host = this.#views.get(turnCardId)?.children ?? this.#root;
+    const before = this.#views.get(afterCardId)?.element;
+    let next = before ? before.nextElementSibling : host.firstElementChild;
+    while (next?.classList.contains('prompt-line') && next.dataset.seq < seq) {
+      next = next.nextElementSibling;
+    }
+    (before?.parentElement ?? host).insertBefore(line, next);
+  }
+
   #schedule() {
     if (this.#isScheduled || this.#dirty.size === 0) return;
     this.#isScheduled = true;
@@ -141,12 +168,15 @@ export class Timeline {
       this.#drawCard(cardId);
       if (performance.now() > deadline) break;
     }
-    this.#revealWhenDone();
+    this.#finishWhenDone();
     this.#schedule();
   }
 
-  #revealWhenDone() {
-    if (this.#isLoading || this.#dirty.size > 0) return;
+  /** A prompt's line stands behind a card, so all cards come first. */
+  #finishWhenDone() {
+    if (!this.#state || this.#dirty.size > 0) return;
+    this.#lines.show(this.#state.prompts, this.#answers);
+    if (this.#isLoading) return;
     this.#root.classList.remove('is-loading');
   }
 

@@ -79,7 +79,7 @@ export class Stage {
       handlers: Object.fromEntries(
         [
           'onFrame', 'onStatus', 'onReset', 'onSnapshot', 'onCaughtUp', 'onOutbox', 'onStopping',
-          'onLost',
+          'onAnswers', 'onAnswerTooLate', 'onLost',
         ].map((name) => [name, note(name)]),
       ),
       ...options,

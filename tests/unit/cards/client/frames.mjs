@@ -34,6 +34,25 @@ export function on(seq, action, cardId, payload, fields = {}) {
   return logged(seq, `card.${action}`, { card_id: cardId, payload, ...fields });
 }
 
+/** A `prompt.user`; sent again it is the same frame under the same seq. */
+export function prompt(seq, requestId, fields = {}) {
+  const { kind = 'question', inner = { question: 'Why?', allow_custom: true }, ...rest } = fields;
+  const payload = { request_id: requestId, kind, inner, timeout_ms: 0 };
+  return logged(seq, 'prompt.user', { payload, agent_id: 'main', ...rest });
+}
+
+/** The `prompt.reply` that settles it. */
+export function reply(seq, requestId, decision, reason) {
+  const payload = { request_id: requestId, decision, ...(reason && { reason }) };
+  return logged(seq, 'prompt.reply', { payload });
+}
+
+/** The error that answers an answer. */
+export function answerError(requestId, code, fields = {}) {
+  const details = { request_id: requestId, ...fields };
+  return ephemeral('error', { error: { type: 'invalid_input', code, message: code, details } });
+}
+
 let connectionFrames = 0;
 
 /** A frame of the connection's own trace, as `opened` or `resumed`. */
@@ -55,11 +74,11 @@ export function ephemeral(kind, inner) {
 }
 
 /** The greeting of a connection. */
-export function opened(lastSeq, traceId = TRACE) {
+export function opened(lastSeq, traceId = TRACE, capabilities = { recovery: true }) {
   return ephemeral('opened', {
     protocol_version: '2.0',
     model: 'model-1',
-    capabilities: { streaming: true },
+    capabilities,
     trace_id: traceId,
     last_seq: lastSeq,
   });

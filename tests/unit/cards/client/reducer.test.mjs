@@ -185,7 +185,7 @@ describe('session.event', () => {
     assert.equal(state.traceId, TRACE);
     assert.equal(state.model, 'model-1');
     assert.equal(state.protocolVersion, '2.0');
-    assert.deepEqual(state.capabilities, { streaming: true });
+    assert.deepEqual(state.capabilities, { recovery: true });
     assert.equal(state.lastSeq, 0, 'what was not applied is not counted');
   });
 

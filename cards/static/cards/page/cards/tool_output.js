@@ -37,7 +37,7 @@ export function toolInputView(payload, view) {
   if (input === undefined || input === null) return nothing;
   const command = input.command ?? input.cmd;
   if (typeof command === 'string' && (!hint || hint === 'terminal')) {
-    return section('Input', html`<pre class="terminal" tabindex="0"><span class="prompt">$ </span>${command}</pre>${restOfInput(input)}`);
+    return section('Input', html`<pre class="terminal" tabindex="0"><span class="terminal-sign">$ </span>${command}</pre>${restOfInput(input)}`);
   }
   return section('Input', view.code('input', asText(input), typeof input === 'string' ? '' : 'json'));
 }

@@ -5,10 +5,8 @@
  * cursor can make a command look like another one.
  */
 
-/** Other than line feed and tab. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-
-const PARTS = new RegExp(`(?![\\n\\t])${UNSEEN.source}`, 'gu');
+/** Controls, formats and spaces, but those that everybody knows. */
+const UNSEEN = /(?![\n\t ])[\p{Cc}\p{Cf}\p{Z}]/gu;
 
 /**
  * @param {string} text
@@ -18,7 +16,7 @@ const PARTS = new RegExp(`(?![\\n\\t])${UNSEEN.source}`, 'gu');
 export function exactParts(text) {
   const parts = [];
   let end = 0;
-  for (const { 0: character, index } of text.matchAll(PARTS)) {
+  for (const { 0: character, index } of text.matchAll(UNSEEN)) {
     if (index > end) parts.push({ text: text.slice(end, index), isSign: false });
     parts.push({ text: signOf(character), isSign: true });
     end = index + character.length;

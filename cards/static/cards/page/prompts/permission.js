@@ -16,7 +16,7 @@ export const permission = {
   icon: 'lock',
   title: ({ tool_name: tool }) => `Allow ${tool}?`,
   subject: ({ tool_name: tool }) => tool,
-  blank: () => ({ message: '' }),
+  blank: () => ({ message: '', isWhole: false }),
   choices(inner, { message }) {
     const options = offered(inner);
     const first = options.find((option) => option.allow);

@@ -104,7 +104,7 @@ class TestQuestion:
         recorder = await run("read plan.md", answer=chosen("notes/plan.md"))
 
         assert recorder.questions == [
-            ("Which `plan.md` do you mean?", ["docs/plan.md", "notes/plan.md"])
+            ('Which "plan.md" do you mean?', ["docs/plan.md", "notes/plan.md"])
         ]
         assert recorder.tool.shown_as["file_path"] == "notes/plan.md"
 
@@ -128,7 +128,7 @@ class TestQuestion:
         assert recorder.answer == "All right, I leave it."
 
     def test_names_what_it_is_about(self) -> None:
-        assert name_in(question_about("a `b` c")) == "a `b` c"
+        assert name_in(question_about('a "b" c')) == 'a "b" c'
         assert name_in("Which color?") == ""
 
     def test_forgets_the_oldest_choices(self) -> None:
