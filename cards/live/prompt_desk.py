@@ -63,10 +63,12 @@ class _Waiter:
     """Somebody in the running turn who waits.
 
     Attributes:
+        request_id: Another one when it is asked again.
         anchor: The card that cannot expire meanwhile.
         done: Given the settlement once that is durable.
     """
 
+    request_id: str
     kind: str
     anchor: Card
     done: "asyncio.Future[Settlement]"
@@ -144,7 +146,7 @@ class PromptDesk:
             )
             return await waiter.done
         finally:
-            self._withdraw(request_id)
+            self._withdraw(waiter.request_id)
 
     async def call(self, tool: ClientCall, *, timeout_ms: int) -> None:
         """See `Desk.call`. Spec: Ruling E24."""
@@ -207,7 +209,12 @@ class PromptDesk:
         self, request_id: str, kind: str, anchor: Card, timeout_ms: int
     ) -> _Waiter:
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(kind=kind, anchor=anchor, done=loop.create_future())
+        waiter = _Waiter(
+            request_id=request_id,
+            kind=kind,
+            anchor=anchor,
+            done=loop.create_future(),
+        )
         self._waiters[request_id] = waiter
         if timeout_ms:
             waiter.timer = loop.call_later(
@@ -251,7 +258,9 @@ class PromptDesk:
         # What a stopping server or a lost log leaves stays answerable.
         if waiter is None or self._is_closing or is_lost:
             return
-        self._reply(request_id, "cancelled", "")
+        # Else its reply is on the way to the log.
+        if request_id not in self._settled:
+            self._reply(request_id, "cancelled", "")
 
     def close_open(self) -> None:
         """Withdraw everything that the ending turn still waits for. Spec: Ruling E10.
@@ -406,6 +415,7 @@ class PromptDesk:
                 # Withdrawn meanwhile; the new wait was seen by nobody.
                 return
             self._waiters[request_id] = waiter
+            waiter.request_id = request_id
         inner = self._book.prompt_of(settlement)
         self._show(
             PromptUserPayload(

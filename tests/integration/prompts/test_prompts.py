@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from cards.database import run_in_database
 from cards.engine import (
+    Answer,
     ClientToolResult,
     Plan,
     PlanStep,
@@ -16,7 +17,8 @@ from cards.engine import (
     PromptUnavailable,
     Turn,
 )
-from cards.ports import NewWait
+from cards.live.prompt_desk import PromptDesk
+from cards.ports import NewWait, Settlement
 from cards.protocol.kinds import CardKind
 from prompts.models import PendingWait, PermissionGrant, SettledPrompt
 from tests.integration.cards.house import Client, Frame, House, running_house
@@ -233,6 +235,90 @@ class TestQuestion:
             {"request_id": request_of(prompt), "decision": "cancelled"}
         ]
         assert client.logged[-1]["type"] == "card.close"
+        assert await states() == []
+
+
+class TestWithdrawal:
+    """Spec: Rulings E10, E15."""
+
+    async def test_by_the_engine_is_told(self, house: House, client: Client) -> None:
+        async def play(turn: Turn) -> None:
+            asked = asyncio.create_task(turn.ask("which?"))
+            await goes_on.wait()
+            asked.cancel()
+            await asyncio.wait([asked])
+            await say("never mind")(turn)
+
+        goes_on = asyncio.Event()
+        house.engine.plays["ask"] = play
+        await client.say("ask", "c1")
+        prompt = await until_asked(client)
+
+        goes_on.set()
+        await client.until_closed("turn_c1")
+
+        assert text_of(client) == "never mind"
+        assert replies_of(client) == [
+            {"request_id": request_of(prompt), "decision": "cancelled"}
+        ]
+
+    async def test_while_the_reply_is_stored_changes_nothing(
+        self, house: House, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def play(turn: Turn) -> None:
+            asked.append(asyncio.create_task(turn.ask("which?")))
+            await asyncio.wait(asked)
+            await say("done")(turn)
+
+        def reply_and_let_go(desk: PromptDesk, settlement: Settlement) -> None:
+            reply_to(desk, settlement)
+            asked[0].cancel()
+
+        reply_to = PromptDesk._reply_to
+        monkeypatch.setattr(PromptDesk, "_reply_to", reply_and_let_go)
+        asked: list[asyncio.Task[Answer]] = []
+        house.engine.plays["ask"] = play
+        await client.say("ask", "c1")
+        request_id = request_of(await until_asked(client))
+
+        await answer(client, request_id, "approved", custom_text="this")
+        await client.until_closed("turn_c1")
+
+        assert [reply["decision"] for reply in replies_of(client)] == ["approved"]
+        assert client.closes()[-1] == ("turn", "ok")
+        assert await states() == []
+
+    async def test_of_what_was_asked_again_is_told(
+        self, house: House, client: Client
+    ) -> None:
+        """Spec: Ruling E19."""
+
+        async def play(turn: Turn) -> None:
+            plan = Plan("a report", [PlanStep("s1", "look")])
+            asked = asyncio.create_task(turn.review_plan(plan))
+            await goes_on.wait()
+            asked.cancel()
+            await asyncio.wait([asked])
+            await turn.flush()
+            await ends.wait()
+
+        goes_on, ends = asyncio.Event(), asyncio.Event()
+        house.engine.plays["plan"] = play
+        await client.say("plan", "c1")
+        first = await until_asked(client)
+        twice = [{"id": "s1", "description": "look"}] * 2
+        await answer(client, request_of(first), "approved", updated_steps=twice)
+        second = await until_asked(client, 2)
+
+        goes_on.set()
+        await client.transport.until(lambda: len(replies_of(client)) == 2)
+        ends.set()
+        await client.until_closed("turn_c1")
+
+        assert replies_of(client)[1] == {
+            "request_id": request_of(second),
+            "decision": "cancelled",
+        }
         assert await states() == []
 
 
