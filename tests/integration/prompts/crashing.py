@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from inspect import getattr_static
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def after(owner: Any, name: str) -> None:
         method(*args, **kwargs)
         die()
 
-    setattr(owner, name, call)
+    is_static = isinstance(getattr_static(owner, name), staticmethod)
+    setattr(owner, name, staticmethod(call) if is_static else call)
 
 
 def around_log(frame_type: bytes, *, is_before: bool) -> None:
