@@ -3,13 +3,14 @@
 # make lint   formatting, rules, types, import contracts, Django's own checks
 # make bench  the benchmarks, each against its reference in the same run
 # make chaos  200 times kill -9 while 20 sessions stream; nothing may be lost
+# make race   100 answers for each of 1,000 prompts; one of them may count
 # make lock   pin the requirements anew
 
 PYTHON ?= python3
 PORT ?= 8081
 BIN := .venv/bin
 
-.PHONY: run test lint bench chaos lock
+.PHONY: run test lint bench chaos race lock
 
 run: .venv/run.stamp
 	@CARDWIRE_DEBUG=1 $(BIN)/python manage.py migrate --verbosity 0
@@ -33,6 +34,9 @@ bench: .venv/test.stamp
 
 chaos: .venv/test.stamp
 	$(BIN)/python -m tests.acceptance.chaos $(ARGS)
+
+race: .venv/test.stamp
+	$(BIN)/python -m tests.acceptance.racing $(ARGS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

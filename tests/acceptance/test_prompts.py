@@ -3,20 +3,20 @@
 Spec: EMIT 2.4.2; Rulings E15, E16, E26.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.client import CardClient, Frame, error_of, inner_kind, text_of
+from tests.acceptance.client import CardClient, Frame, error_of, text_of
+from tests.acceptance.racing import (
+    SCRIPTED,
+    is_prompt,
+    race,
+    respond,
+    two_workers,
+)
 from tests.services import CardwireServer, postgres_database
-
-SCRIPTED = {"CARDWIRE_ENGINE": "tests.acceptance.engines.ScriptedEngine"}
-
-#: Answers that race for each prompt, from four connections.
-CONNECTIONS = 4
-ANSWERS = 25
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -35,23 +35,8 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CardwireS
         server.close()
 
 
-def is_prompt(frame: Frame) -> bool:
-    return bool(frame["type"] == "prompt.user")
-
-
 def is_reply(frame: Frame) -> bool:
     return bool(frame["type"] == "prompt.reply")
-
-
-def respond(client: CardClient, request_id: str, words: str) -> None:
-    client.send(
-        {
-            "type": "prompt.user_response",
-            "request_id": request_id,
-            "decision": "approved",
-            "payload": {"custom_text": words},
-        }
-    )
 
 
 def test_prompt_outlives_the_server(server: CardwireServer) -> None:
@@ -92,96 +77,12 @@ def test_prompt_outlives_the_server(server: CardwireServer) -> None:
         assert client.nothing_else() == []
 
 
-class Racer:
-    """A connection that answers as often as it can."""
-
-    def __init__(self, client: CardClient) -> None:
-        self.client = client
-        self._request_ids: list[str] = []
-
-    def receive(self) -> Frame:
-        frame = self.client.receive()
-        if is_prompt(frame):
-            self._request_ids.append(frame["payload"]["request_id"])
-        return frame
-
-    def request(self, number: int) -> str:
-        """Return the id of a prompt once it is there, counted from 0."""
-        while len(self._request_ids) <= number:
-            self.receive()
-        return self._request_ids[number]
-
-    def refused(self, request_id: str) -> int:
-        """Return how many answers to a prompt were refused."""
-        # Frames are handled in their order: this one is answered behind the others.
-        respond(self.client, "req_last", "")
-        refused: list[str] = []
-        while "req_last" not in refused:
-            frame = self.receive()
-            if inner_kind(frame) == "error":
-                error = error_of(frame)
-                assert error["code"] == "UNKNOWN_REQUEST_ID"
-                refused.append(error["details"]["request_id"])
-        assert set(refused) <= {request_id, "req_last"}
-        return len(refused) - 1
-
-
-def race(servers: list[CardwireServer], prompts: int) -> None:
-    """Have four connections answer each prompt, all at once."""
-    urls = [server.socket_url for server in servers] * CONNECTIONS
-    racers = [Racer(CardClient(f"{url}?session_id=s1")) for url in urls[:CONNECTIONS]]
-    try:
-        racers[0].client.say(f"race {prompts}", "c1")
-        winners = [str(_race_for_one(racers, number)) for number in range(prompts)]
-        racers[0].client.nothing_else()
-        frames = list(map(json.loads, racers[0].client.raw))
-        effects = [
-            frame["payload"]["inner"]["output"]
-            for frame in frames
-            if frame.get("envelope", {}).get("card_kind") == "tool"
-            and frame["type"] == "card.close"
-        ]
-    finally:
-        for racer in racers:
-            racer.client.close()
-    assert effects == winners
-
-
-def _race_for_one(racers: list[Racer], number: int) -> int:
-    """Return which connection's answer counted."""
-    (request_id,) = {racer.request(number) for racer in racers}
-    for _ in range(ANSWERS):
-        for name, racer in enumerate(racers):
-            respond(racer.client, request_id, str(name))
-    refused = [racer.refused(request_id) for racer in racers]
-    assert sorted(refused) == [ANSWERS - 1, *[ANSWERS] * (CONNECTIONS - 1)]
-    return refused.index(ANSWERS - 1)
-
-
 def test_one_answer_of_a_hundred_counts(server: CardwireServer) -> None:
     """Spec: Ruling E15."""
     race([server], 100)
 
 
-def test_one_answer_of_a_hundred_counts_among_workers(
-    tmp_path_factory: pytest.TempPathFactory, redis_url: str
-) -> None:
+def test_one_answer_of_a_hundred_counts_among_workers(redis_url: str) -> None:
     """Spec: Rulings E15, E26."""
-    with postgres_database() as url:
-        servers = [
-            CardwireServer(
-                tmp_path_factory.mktemp("worker"),
-                DATABASE_URL=url,
-                REDIS_URL=redis_url,
-                CARDWIRE_SECRET_KEY="both-workers-have-the-same-one",
-                **SCRIPTED,
-            )
-            for _ in range(2)
-        ]
-        try:
-            for server in servers:
-                server.start()
-            race(servers, 100)
-        finally:
-            for server in servers:
-                server.close()
+    with two_workers(redis_url) as servers:
+        race(servers, 100)
