@@ -397,6 +397,8 @@ class Hub:
         task = asyncio.create_task(look_once(look, what=LOOKED_AT))
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
+        # Cancelled before it began, it would be missed as never awaited.
+        task.add_done_callback(lambda _: look.close())
         return task
 
     # Its end.

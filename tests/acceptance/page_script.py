@@ -147,6 +147,40 @@ class Script:
         """Log an event of the session."""
         self._log("session.event", {"kind": kind, "inner": inner})
 
+    def ask(
+        self,
+        request_id: str,
+        kind: str,
+        *,
+        asked_at: str = "2026-01-01T00:00:00.000Z",
+        timeout_ms: int = 0,
+        **inner: Any,
+    ) -> None:
+        """Ask the user something."""
+        payload = {
+            "request_id": request_id,
+            "kind": kind,
+            "inner": inner,
+            "timeout_ms": timeout_ms,
+        }
+        self._log("prompt.user", payload, agent_id="main", timestamp=asked_at)
+
+    def settle(self, request_id: str, decision: str, **payload: str) -> None:
+        """Say how a prompt was settled."""
+        reply = {"request_id": request_id, "decision": decision, **payload}
+        self._log("prompt.reply", reply)
+
+    def open_prompts(self) -> list[str]:
+        """Return the frames of the prompts that wait, oldest first."""
+        waiting: dict[str, str] = {}
+        for text in self.frames:
+            frame = json.loads(text)
+            if frame["type"] == "prompt.user":
+                waiting[frame["payload"]["request_id"]] = text
+            elif frame["type"] == "prompt.reply":
+                waiting.pop(frame["payload"]["request_id"], None)
+        return list(waiting.values())
+
     def say(self, text: str, *, card_id: str = "m") -> None:
         """Log a turn with one whole message."""
         turn = self.turn(f"turn_{card_id}", "Tell me")

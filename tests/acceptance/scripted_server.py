@@ -60,14 +60,22 @@ class ScriptedServer:
         self._socket.close(code=code)
 
     def serve(self, socket: WebSocketRoute) -> None:
-        """Greet a client, and give it the log when it asks."""
+        """Greet a client with what waits for it; give it the log when it asks."""
         self._socket = socket
         if self.refusal:
             socket.close(code=self.refusal)
             return
         socket.on_message(self._receive)
         newest = len(self.script.frames)
-        self.tell("opened", protocol_version="2.0", trace_id=TRACE, last_seq=newest)
+        self.tell(
+            "opened",
+            protocol_version="2.0",
+            trace_id=TRACE,
+            last_seq=newest,
+            capabilities={"recovery": True},
+        )
+        for text in self.script.open_prompts():
+            socket.send(text)
 
     def _receive(self, message: str | bytes) -> None:
         frame = json.loads(message)

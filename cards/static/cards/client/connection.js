@@ -68,7 +68,7 @@ const MESSAGE_TOO_LARGE = {
   type: 'invalid_input',
   code: 'FRAME_TOO_LARGE',
   message: 'the server closed the connection with 1009',
-  user_message: 'This message is too large to send.',
+  user_message: 'This is too large to send.',
   retryable: false,
 };
 
@@ -175,9 +175,8 @@ export class Connection {
    * @param {Object<string, any>} payload
    */
   answer(requestId, decision, payload) {
-    if (!this.#answers.give(requestId, decision, payload)) return;
+    this.#tellAnswers(this.#answers.give(requestId, decision, payload));
     this.#flush();
-    this.#tellAnswers(true);
   }
 
   /** Give up an answer that is not on its way. @param {string} requestId */
@@ -409,7 +408,9 @@ export class Connection {
   #flush() {
     if (!this.#isCaughtUp) return;
     for (const frame of this.#outbox.takeWaiting()) this.#send(frame);
-    for (const frame of this.#answers.takeFrames((id) => this.#isAsked(id))) this.#send(frame);
+    const answers = this.#answers.takeFrames((id) => this.#isAsked(id));
+    for (const frame of answers) this.#send(frame);
+    this.#tellAnswers(answers.length > 0);
     const stop = this.#stop.takeFrame(this.#cursor.traceId);
     if (stop) this.#send(stop);
   }

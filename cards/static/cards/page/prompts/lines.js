@@ -68,7 +68,7 @@ export class PromptLines {
 
 function waiting(prompt) {
   return html`<p class="prompt-line-open">
-    ${icon(kindOf(prompt.kind).icon)}<span>${subjectOf(prompt)}</span>
+    ${icon(kindOf(prompt.kind).icon)}<span class="prompt-subject">${subjectOf(prompt)}</span>
     <span class="quiet">Waiting for your answer</span>
   </p>`;
 }

@@ -27,14 +27,14 @@ export function permissionAsked(inner, shown = { isWhole: true }) {
   return html`
     ${message ? html`<p class="plain-text">${message}</p>` : nothing}
     ${input ? exactText(input, shown) : html`<p class="quiet">Without input.</p>`}
-    ${isReadOnly ? html`<p class="quiet">It says that it only reads.</p>` : nothing}
+    ${isReadOnly ? html`<p class="quiet">Marked as read only.</p>` : nothing}
   `;
 }
 
 function coverage(key) {
   if (!key) return nothing;
   return html`<div class="prompt-coverage">
-    <p class="quiet">For the session it would be allowed as</p>
+    <p class="quiet">An allowance for the session covers</p>
     ${exactText(key, { isWhole: true })}
   </div>`;
 }
