@@ -375,7 +375,7 @@ class PromptDesk:
                 self._session_pk, self._book.wait_dropped, request_id
             )
             return None
-        text = self._book.continuation_text(settlement)
+        text = self._words_of(settlement)
         record: TurnRecord | None = None
         if text is not None:
             record = await self._writes.run(
@@ -396,6 +396,14 @@ class PromptDesk:
                 return None
         self._reply_to(settlement)
         return record
+
+    def _words_of(self, settlement: Settlement) -> str | None:
+        try:
+            return self._book.continuation_text(settlement)
+        except (msgspec.MsgspecError, LookupError, TypeError, ValueError):
+            # Better answered for nothing than asked for ever.
+            logger.exception("no turn can go on with %s", settlement.request_id)
+            return None
 
     async def _ask_again(self, settlement: Settlement, waiter: _Waiter | None) -> None:
         """Ask anew what got an answer that cannot be carried out. Spec: Ruling E19."""

@@ -1,6 +1,11 @@
 """Parts of the page, as the tests of the page name them."""
 
+from typing import Any
+
 from playwright.sync_api import Locator, Page, expect
+
+from tests.acceptance.scripted_server import ScriptedServer
+from tests.services import until
 
 
 def is_connected(page: Page, state: str) -> None:
@@ -23,3 +28,17 @@ def say(page: Page, text: str) -> None:
 
 def session_of(page: Page) -> str:
     return page.evaluate("new URLSearchParams(location.search).get('session')") or ""
+
+
+def wait_for_frames(
+    page: Page, server: ScriptedServer, frame_type: str, count: int = 1
+) -> list[dict[str, Any]]:
+    """Wait until the page has sent some frames of a type."""
+
+    def has_sent() -> bool:
+        # Any call of the browser lets its messages in.
+        page.evaluate("0")
+        return len(server.sent_of(frame_type)) >= count
+
+    until(has_sent, f"the page to send {frame_type}")
+    return server.sent_of(frame_type)

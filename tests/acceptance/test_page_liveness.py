@@ -14,10 +14,16 @@ from django.test import RequestFactory
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.acceptance import page_script
-from tests.acceptance.page_parts import card, is_connected, kinds, say
+from tests.acceptance.page_parts import (
+    card,
+    is_connected,
+    kinds,
+    say,
+    wait_for_frames,
+)
 from tests.acceptance.page_script import SERVER_STOPPED, SESSION, TRACE, WORKER_LOST
 from tests.acceptance.scripted_server import ScriptedServer, Show
-from tests.services import CardwireServer, until
+from tests.services import CardwireServer
 
 pytestmark = pytest.mark.chromium
 pytest_plugins = ("tests.acceptance.page_browser",)
@@ -49,20 +55,6 @@ def stop_button(page: Page) -> Locator:
 
 def queued(page: Page) -> Locator:
     return page.get_by_role("region", name="Queued messages").get_by_role("listitem")
-
-
-def wait_for_frames(
-    page: Page, server: ScriptedServer, frame_type: str, count: int = 1
-) -> list[dict[str, Any]]:
-    """Wait until the page has sent some frames of a type."""
-
-    def has_sent() -> bool:
-        # Any call of the browser lets its messages in.
-        page.evaluate("0")
-        return len(server.sent_of(frame_type)) >= count
-
-    until(has_sent, f"the page to send {frame_type}")
-    return server.sent_of(frame_type)
 
 
 def is_still(page: Page, selector: str) -> bool:

@@ -294,6 +294,34 @@ class TestLostWorker:
         await until_at_rest(heir)
         assert (await run_in_database(Session.objects.get)).owner == ""
 
+    async def test_answer_that_nothing_can_go_on_with_is_settled(
+        self, lost: tuple[House, House], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Spec: case FR-25."""
+
+        def fail(settlement: object) -> str:
+            raise ValueError("no words for it")
+
+        house, heir = lost
+        house.engine.plays["ask"] = ask_and_say(ASKS["question"][0], [])
+        client = await house.connect()
+        await client.say("ask", "c1")
+        request_id = request_of(await until_asked(client))
+        again = await heir.connect()
+        await again.until_closed("turn_c1")
+        monkeypatch.setattr(heir.book, "continuation_text", fail)
+
+        await answer(again, request_id, "approved", custom_text="this")
+        await again.transport.until(lambda: replies_of(again))
+        await until_at_rest(heir)
+
+        assert [reply["decision"] for reply in replies_of(again)] == ["approved"]
+        for _ in range(2):
+            assert prompts_of(await heir.connect()) == []
+        await again.say("hi", "c2")
+        await again.until_closed("turn_c2")
+        assert len(turns_of(again)) == 1
+
     async def test_client_tool_is_over(self, lost: tuple[House, House]) -> None:
         """Spec: Rulings E14, E24."""
         house, heir = lost
