@@ -9,7 +9,7 @@ from django.test import Client as Browser
 
 from cards.access_tokens import issue_token
 from cards.clock import utc_now
-from cards.models import Session
+from cards.models import Event, Session
 from cards.models import Turn as TurnRow
 from cards.ports import NewWait
 from cards.principals import user_principal
@@ -138,6 +138,23 @@ class TestPromptList:
         assert browser.get("/v1/prompts").json() == {"results": []}
         found = browser.get("/v1/prompts", {"session_id": session_id})
         assert found.status_code == 404
+
+
+class TestSnapshot:
+    def test_shows_what_is_open_within_it(
+        self, browser: Browser, session: Session
+    ) -> None:
+        """Spec: Ruling E5."""
+        shown, later = open_prompt(session), open_prompt(session, "req_2")
+        Event.objects.create(session=session, seq=1, data=bytes(shown.frame))
+        PendingWait.objects.filter(pk=shown.pk).update(seq=1)
+
+        snapshot = browser.get("/v1/sessions/sess_ann/snapshot").json()
+
+        assert snapshot["last_seq"] == 1 < (later.seq or 0)
+        assert [each["payload"]["request_id"] for each in snapshot["prompts"]] == [
+            "req_1"
+        ]
 
 
 class TestPromptAnswer:
