@@ -123,6 +123,7 @@ class Connection:
         # sent any more.
         self._moves = 0
         self._catching_up: asyncio.Task[None] | None = None
+        self._is_greeting = False
         self._writable = asyncio.Event()
         self._writable.set()
         transport.on_writable(self._transport_drained)
@@ -132,7 +133,7 @@ class Connection:
     def pump(self) -> None:
         """Send what is new, as far as the client keeps up. Spec: Rulings E3, E4."""
         live = self._live
-        if live is None or self._catching_up is not None:
+        if live is None or self._catching_up is not None or self._is_greeting:
             return
         while self._cursor < live.tail.newest_seq and self._transport.is_writable:
             batch = live.tail.after(self._cursor)
@@ -230,13 +231,34 @@ class Connection:
         """See `Follower.report_trouble`."""
         self.tell_error(error)
 
-    def greet_anew(self, prompts: Sequence[OpenPrompt]) -> None:
+    def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
         """See `Follower.greet_anew`."""
         if self._live is not None:
-            self._move_cursor(self._live.tail.newest_seq)
-            self._tell_opened(self._live, prompts)
+            self._move_cursor(newest)
+            self._tell_opened(self._live, newest, prompts)
+            self.pump()
 
-    def _tell_opened(self, live: LiveSession, prompts: Sequence[OpenPrompt]) -> None:
+    async def _greet(self, live: LiveSession) -> None:
+        """Bind the client to a session, tell it so, and show what it is asked.
+
+        Spec: Ruling E1; EMIT 2.4.2.
+        """
+        newest = live.tail.newest_seq
+        # Nothing goes out meanwhile: the reply to a prompt must not come before it.
+        self._is_greeting = True
+        try:
+            with live.in_use():
+                prompts = await live.open_prompts(newest)
+                if live is not self._live:
+                    self._follow(live, newest)
+        finally:
+            self._is_greeting = False
+        self._tell_opened(live, newest, prompts)
+        self.pump()
+
+    def _tell_opened(
+        self, live: LiveSession, newest: int, prompts: Sequence[OpenPrompt]
+    ) -> None:
         self._tell(
             SessionEventKind.OPENED,
             OpenedInner(
@@ -244,7 +266,7 @@ class Connection:
                 model=self._hub.model or UNSET,
                 capabilities=CAPABILITIES,
                 trace_id=live.trace_id,
-                last_seq=live.tail.newest_seq,
+                last_seq=newest,
             ),
         )
         for prompt in prompts:
@@ -279,17 +301,14 @@ class Connection:
                 else _session_not_found()
             )
             live = await self._hub.attach(None, self._principal)
-        with live.in_use():
-            prompts = await live.open_prompts()
-            self._follow(live)
-        self._tell_opened(live, prompts)
+        await self._greet(live)
         if refusal is not None:
             self.tell_error(refusal.error)
 
-    def _follow(self, live: LiveSession) -> None:
+    def _follow(self, live: LiveSession, newest: int) -> None:
         self._unfollow()
         self._live = live
-        self._move_cursor(live.tail.newest_seq)
+        self._move_cursor(newest)
         live.followers.add(self)
 
     def _unfollow(self) -> None:
@@ -357,7 +376,7 @@ class Connection:
 
     async def _create(self, message: SessionCreate) -> None:
         if message.session_id is None:
-            self._tell_opened(self._bound, await self._bound.open_prompts())
+            await self._greet(self._bound)
             return
         try:
             live = await self._hub.attach(message.session_id, self._principal)
@@ -367,11 +386,7 @@ class Connection:
         except TooManySessions as error:
             raise self._too_many_sessions() from error
         self._named_session = True
-        with live.in_use():
-            prompts = await live.open_prompts()
-            if live is not self._live:
-                self._follow(live)
-        self._tell_opened(live, prompts)
+        await self._greet(live)
 
     async def _submit(self, message: UserMessage) -> None:
         live = self._bound
@@ -461,7 +476,7 @@ class Connection:
             self._resume_failed(message, plan)
             return
         if live is not self._live:
-            self._follow(live)
+            self._follow(live, live.tail.newest_seq)
         self._tell(
             SessionEventKind.RESUMED,
             ResumedInner(

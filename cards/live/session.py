@@ -79,8 +79,12 @@ class Follower(Protocol):
     def report_trouble(self, error: ErrorInfo) -> None:
         """Tell this client of trouble that cannot be logged."""
 
-    def greet_anew(self, prompts: Sequence[OpenPrompt]) -> None:
-        """Tell this client of another trace: another worker made the session."""
+    def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
+        """Tell this client of another trace: another worker made the session.
+
+        Args:
+            newest: Seq behind which the client goes on.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +212,9 @@ class LiveSession:
         self.tail = Tail(newest, Batch)
         self.record = record
         self._on_stored(record.pk, self)
-        prompts = await self.open_prompts()
+        prompts = await self.open_prompts(newest)
         for follower in tuple(self.followers):
-            follower.greet_anew(prompts)
+            follower.greet_anew(newest, prompts)
 
     async def look_for_row(self) -> None:
         """Find out whether another worker made the session meanwhile.
@@ -391,11 +395,13 @@ class LiveSession:
                 else:
                     (await self._runtime_of(hold)).look_for_settlements()
 
-    async def open_prompts(self) -> list[OpenPrompt]:
-        """Return the prompts that may be answered, as far as the tail reaches.
+    async def open_prompts(self, newest: int) -> list[OpenPrompt]:
+        """Return the prompts that may be answered and lie within the log up to a seq.
 
-        None of them was settled by a frame that the tail holds, and the others come
-        behind its end.
+        What settles one of them meanwhile lies behind that seq.
+
+        Args:
+            newest: What the tail reached when it was looked at last.
 
         Raises:
             django.db.Error: The database cannot be read.
@@ -404,13 +410,10 @@ class LiveSession:
         """
         if self.record is None:
             return []
-        while True:
-            newest = self.tail.newest_seq
-            prompts = await run_in_database(
-                self._services.book.open_prompts, self._row.pk, utc_now()
-            )
-            if self.tail.newest_seq == newest:
-                return [prompt for prompt in prompts if prompt.seq <= newest]
+        prompts = await run_in_database(
+            self._services.book.open_prompts, self._row.pk, utc_now()
+        )
+        return [prompt for prompt in prompts if prompt.seq <= newest]
 
     def resend(self, prompt: OpenPrompt) -> None:
         """Show the followers a prompt once more, as an operator wished."""

@@ -1,5 +1,6 @@
 """Prompts that outlive the turn, the worker or the connection that asked them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -141,6 +142,31 @@ class TestReconnection:
             "prompt.user",
         ] * 2
         assert [again.transport.raw[1], again.transport.raw[3]] == [frame] * 2
+
+    async def test_during_a_stream_does_not_wait_for_its_end(
+        self, lost: tuple[House, House]
+    ) -> None:
+        house, _ = lost
+
+        async def play(turn: Turn) -> None:
+            async with turn.message() as message:
+                while not is_over.is_set():
+                    await message.text("x")
+                    await turn.flush()
+
+        is_over = asyncio.Event()
+        house.engine.plays["stream"] = play
+        client = await house.connect()
+        await client.say("stream", "c1")
+        await client.transport.until(lambda: client.seqs[-1:] > [100])
+
+        again = await house.connect()
+        await again.send({"type": "session.create", "session_id": "sess_1"})
+        is_over.set()
+        await again.until_closed("turn_c1")
+
+        opened = again.frames[0]["payload"]["inner"]["last_seq"]
+        assert again.seqs == list(range(opened + 1, again.seqs[-1] + 1))
 
     async def test_closing_the_socket_is_no_answer(
         self, lost: tuple[House, House]
