@@ -133,10 +133,11 @@ class ClientTool(Block):
     def _inner(self) -> Payload | None:
         if self._settlement is None:
             return None
-        output = self.result.output
+        output, metadata = self.result.output, json_or_unset(self.result.metadata)
+        if output is None and metadata is UNSET:
+            return None
         return ToolPayload(
-            output=UNSET if output is None else output,
-            metadata=json_or_unset(self.result.metadata),
+            output=UNSET if output is None else output, metadata=metadata
         )
 
 

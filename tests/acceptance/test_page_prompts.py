@@ -415,7 +415,10 @@ def asked(show: Show, *, count: int = 1, **fields: Any) -> ScriptedServer:
     script = Script()
     script.turn("turn_1", "Ask me")
     for number in range(1, count + 1):
-        inner = {"question": f"Question {number}?", "allow_custom": True}
+        inner: dict[str, Any] = {
+            "question": f"Question {number}?",
+            "allow_custom": True,
+        }
         script.ask(f"req_{number}", "question", **inner, **fields)
     return show(script)
 
@@ -686,7 +689,8 @@ def test_snapshot_opens_what_it_lists(page: Page) -> None:
         socket.on_message(pass_up)
 
     fresh.route_web_socket("**/v1/ws*", refuse_first)
-    fresh.goto(page.url)
+    with fresh.expect_request("**/snapshot"):
+        fresh.goto(page.url)
 
     expect(surfaces(fresh)).to_have_count(1)
     assert [p["payload"]["kind"] for p in snapshot["prompts"]] == ["question"]

@@ -97,7 +97,7 @@ export class Answers {
    */
   settle({ type, payload }) {
     if (type !== 'prompt.reply') return false;
-    const answer = this.#byId.get(payload.request_id);
+    const answer = this.#byId.get(payload?.request_id);
     if (!answer) return false;
     const wanted = REPLY_OF_DECISION[answer.decision] ?? answer.decision;
     const isOurs = answer.state === 'sent' && wanted === payload.decision;

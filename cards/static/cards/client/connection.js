@@ -267,7 +267,7 @@ export class Connection {
     const frame = parseFrame(data);
     if (!frame?.envelope) return;
     const verdict = this.#cursor.take(frame.envelope);
-    if (frame.type === 'prompt.user') this.#askedIds.add(frame.payload.request_id);
+    if (frame.type === 'prompt.user') this.#askedIds.add(frame.payload?.request_id);
     if (verdict === 'foreign') this.#receiveForeign(frame);
     else if (verdict === 'next') this.#receiveNext(frame);
     else if (verdict === 'gap') this.#receiveGap();

@@ -36,6 +36,7 @@ export function openPrompts({ prompts }) {
  * @param {Frame} frame A `prompt.user`.
  */
 export function takePrompt(draft, frame) {
+  if (!frame.payload?.request_id) return;
   const known = draft.next.prompts.get(frame.payload.request_id);
   if (!known) draft.putPrompt(newPrompt(draft.next, frame));
   else if (known.outcome === UNKNOWN) draft.putPrompt({ ...known, outcome: null });
@@ -47,7 +48,7 @@ export function takePrompt(draft, frame) {
  * @param {Frame} frame A `prompt.reply`.
  */
 export function settlePrompt(draft, { payload }) {
-  const known = draft.next.prompts.get(payload.request_id);
+  const known = draft.next.prompts.get(payload?.request_id);
   if (!known || isSettled(known)) return;
   const outcome = { decision: payload.decision, reason: payload.reason ?? '' };
   draft.putPrompt({ ...known, outcome });

@@ -91,7 +91,7 @@ class Page {
       onStatus: () => conversation === this.conversation && this.showStatus(),
       onOutbox: (entries) => this.showOutbox(entries),
       onStopping: () => this.drawAround(),
-      onAnswers: () => conversation === this.conversation && this.showAnswers(),
+      onAnswers: () => this.showAnswers(),
       onAnswerTooLate: () => this.notices.add(ANSWER_TOO_LATE),
       onLost: () => this.showLost(),
     });

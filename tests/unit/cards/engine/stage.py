@@ -9,7 +9,7 @@ import msgspec
 
 from cards.builder import Builder
 from cards.clock import Entropy
-from cards.engine import HistoryEntry, Turn, TurnInput
+from cards.engine import HistoryEntry, PromptUnavailable, Turn, TurnInput
 from cards.engine.block import Context
 from cards.engine.desk import ClientCall, Prompt
 from cards.log.committer import Committer
@@ -102,37 +102,64 @@ class Log:
         return found
 
 
+#: As a decision: nobody decided in time. A client may say `timeout` of its tool.
+LAPSED = "lapsed"
+
+#: What goes with the frames of a client's tool.
+SHOWN = RowChange("shown", (), 0)
+REMOVED = RowChange("removed", (), 0)
+
+
 class FakeDesk:
     """Answers at once, as a test says.
 
     Attributes:
         prompts: What was asked, in order.
+        timeouts_ms: Of the tools that were called, in order.
         answers: Decision and payload of the next answers.
         granted: Keys that count as allowed for the session.
+        looked_up: Keys that were looked for among them, in order.
+        is_unavailable: Whether nothing can be stored.
+        interruption: Raised in who waits, instead of an answer.
     """
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
+        self.timeouts_ms: list[int] = []
         self.answers: list[tuple[str, dict[str, JSONValue]]] = []
         self.granted: set[str] = set()
+        self.looked_up: list[str] = []
+        self.is_unavailable = False
+        self.interruption: BaseException | None = None
 
     async def ask(self, prompt: Prompt) -> Settlement:
+        self._check_store()
         self.prompts.append(prompt)
-        decision, payload = self.answers.pop(0)
-        return settlement(str(prompt.kind), decision, payload)
+        return self._next(str(prompt.kind))
 
     async def call(self, tool: ClientCall, *, timeout_ms: int) -> None:
-        decision, payload = self.answers.pop(0)
-        change = RowChange("", (), 0)
-        tool.reserve("tool_called", shown=change, removed=(change,))
+        self._check_store()
+        self.timeouts_ms.append(timeout_ms)
+        tool.reserve("tool_called", shown=SHOWN, removed=(REMOVED,))
         async with tool:
-            tool.settle(settlement("client_tool", decision, payload))
+            tool.settle(self._next("client_tool"))
+
+    def _check_store(self) -> None:
+        if self.is_unavailable:
+            raise PromptUnavailable
+
+    def _next(self, kind: str) -> Settlement:
+        if self.interruption is not None:
+            raise self.interruption
+        decision, payload = self.answers.pop(0)
+        return settlement(kind, decision, payload)
 
     @staticmethod
     def permission_key(tool_name: str, tool_input: object) -> str:
         return f"{tool_name}:{tool_input}"
 
     async def is_granted(self, permission_key: str) -> bool:
+        self.looked_up.append(permission_key)
         return permission_key in self.granted
 
 
@@ -142,8 +169,8 @@ def settlement(kind: str, decision: str, payload: dict[str, JSONValue]) -> Settl
         session_pk=1,
         turn_pk=1,
         kind=kind,
-        decision=decision,
-        is_lapsed=decision == "timeout",
+        decision="timeout" if decision == LAPSED else decision,
+        is_lapsed=decision == LAPSED,
         payload=payload,
         reason="",
         rejection="",

@@ -58,6 +58,14 @@ def refused(
     return caught.value.error
 
 
+def outcome(kind: PromptKind, decision: str, payload: Any) -> CheckedAnswer | ErrorInfo:
+    """Return what an answer comes to; nothing but these two may happen."""
+    try:
+        return check_answer(kind, INNERS[kind], decision=decision, payload=payload)
+    except RemoteProtocolError as error:
+        return error.error
+
+
 def field_of(error: ErrorInfo) -> JSONValue:
     assert isinstance(error.details, dict)
     return error.details["field"]
@@ -559,16 +567,10 @@ class TestCheckAnswer:
     def test_gives_clean_answers_or_one_error(
         self, kind: PromptKind, decision: str, payload: Any
     ) -> None:
-        inner = INNERS[kind]
-        try:
-            checked = check_answer(kind, inner, decision=decision, payload=payload)
-        except RemoteProtocolError:
-            with pytest.raises(RemoteProtocolError) as caught:
-                check_answer(kind, inner, decision=decision, payload=payload)
-            details = caught.value.error.details
-            assert caught.value.error.type is ErrorType.INVALID_INPUT
-            assert isinstance(details, dict)
-            assert str(details["field"]).startswith(("decision", "payload"))
+        checked = outcome(kind, decision, payload)
+        if isinstance(checked, ErrorInfo):
+            assert checked.type is ErrorType.INVALID_INPUT
+            assert str(field_of(checked)).startswith(("decision", "payload"))
             return
 
         encoded = msgspec.json.encode(checked.payload)
@@ -581,11 +583,8 @@ class TestCheckAnswer:
         self, decision: str, payload: Any
     ) -> None:
         """Spec: Ruling E18; case FR-29."""
-        try:
-            checked = check_answer(
-                PromptKind.PERMISSION, permission(), decision=decision, payload=payload
-            )
-        except RemoteProtocolError:
+        checked = outcome(PromptKind.PERMISSION, decision, payload)
+        if isinstance(checked, ErrorInfo):
             return
 
         is_session = (

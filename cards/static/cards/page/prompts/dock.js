@@ -129,10 +129,12 @@ export class PromptDock {
     const focused = document.activeElement.closest('.prompt');
     this.#draw();
     if (!focused) return;
-    // A control that is disabled would lose the focus to nowhere.
+    const { activeElement } = document;
+    // A control that is disabled loses the focus to nowhere, now or a little later.
+    if (focused.contains(activeElement) && !activeElement.matches(':disabled')) return;
     const next = focused.isConnected ? focused : this.#root.querySelector('.prompt');
-    if (!next) this.#handlers.onLeave();
-    else if (!focused.isConnected || document.activeElement.matches(':disabled')) next.focus();
+    if (next) next.focus();
+    else this.#handlers.onLeave();
   }
 
   #draw() {
@@ -182,9 +184,10 @@ function headline(count) {
 
 function announcement(prompts) {
   const [{ kind, inner }] = prompts;
-  if (prompts.length > 1) return `${headline(prompts.length)}. Alt P goes there.`;
+  if (prompts.length > 1) return `${headline(prompts.length)} – Alt P goes there.`;
   const { title, subject } = kindOf(kind);
-  return `${title(inner)} ${subject(inner)}. Alt P goes there.`;
+  const [what, whereof] = [title(inner), subject(inner)];
+  return `${what.includes(whereof) ? what : `${what}: ${whereof}`} – Alt P goes there.`;
 }
 
 /** The title of the sub-agent that asks; empty for the assistant itself. */

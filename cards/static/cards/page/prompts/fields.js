@@ -1,6 +1,6 @@
 /** Fields for the user's own words, as several kinds of prompts have them. */
 
-import { html } from '../../vendor/lit-html/lit-html.js';
+import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 
 /** Longer texts are refused by the server. */
 const MAX_CHARS = 100_000;
@@ -22,7 +22,7 @@ export function textField({ label, value, onInput, isSubmitting = false, classNa
     placeholder=${label}
     .value=${value}
     @input=${(event) => onInput(event.target.value)}
-    @keydown=${isSubmitting ? submitOnEnter : null}
+    @keydown=${isSubmitting ? submitOnEnter : nothing}
   ></textarea>`;
 }
 

@@ -68,22 +68,22 @@ export class PromptLines {
 
 function waiting(prompt) {
   return html`<p class="prompt-line-open">
-    ${icon(kindOf(prompt.kind).icon)}<span class="prompt-subject">${subjectOf(prompt)}</span>
-    <span class="quiet">Waiting for your answer</span>
+    ${icon(kindOf(prompt.kind).icon)} ${words(prompt, html`<span class="quiet">Waiting for your answer</span>`)}
   </p>`;
 }
 
 function settled(prompt, answer) {
-  const words = outcomeWords(prompt, answer);
   return fold(
     'prompt-outcome',
     false,
-    html`${icon(outcomeIcon(prompt))}<span class="prompt-subject">${subjectOf(prompt)}</span>
-      <strong>${words}</strong>`,
-    html`${bodyOf(prompt.kind).asked(prompt.inner)}<p class="plain-text"><strong>${words}</strong></p>`,
+    html`${icon(outcomeIcon(prompt))}
+    ${words(prompt, html`<strong>${outcomeWords(prompt, answer)}</strong>`)}`,
+    bodyOf(prompt.kind).asked(prompt.inner),
   );
 }
 
-function subjectOf({ kind, inner }) {
-  return kindOf(kind).subject(inner);
+function words({ kind, inner }, state) {
+  return html`<span class="prompt-words">
+    <span class="prompt-subject">${kindOf(kind).subject(inner)}</span>${state}
+  </span>`;
 }

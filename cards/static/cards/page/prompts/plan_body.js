@@ -10,9 +10,9 @@ import { updatedSteps, withNewStep } from './plan_steps.js';
 
 /** @param {import('./surface.js').PromptView} view */
 export function planBody(view) {
-  const { inner, draft, change } = view;
+  const { id, inner, draft, change } = view;
   return html`
-    ${rejection(inner.rejection_reason)} ${purpose(inner)}
+    ${rejection(inner.rejection_reason)} ${purpose(inner, `${id}-subject`)}
     ${draft.isEditing ? editor(view) : stepList(draft.steps)} ${tools(view)}
     ${textField({
       label: 'Reason, if you decline (optional)',
@@ -34,9 +34,9 @@ function rejection(reason) {
   </p>`;
 }
 
-function purpose({ goal, rationale }) {
+function purpose({ goal, rationale }, id = nothing) {
   return html`
-    <p class="goal plain-text">${goal}</p>
+    <p class="goal plain-text" id=${id}>${goal}</p>
     ${rationale ? html`<p class="quiet plain-text">${rationale}</p>` : nothing}
   `;
 }

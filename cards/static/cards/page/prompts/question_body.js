@@ -8,9 +8,9 @@ const OWN_WORDS = 'In your own words';
 
 /** @param {import('./surface.js').PromptView} view */
 export function questionBody(view) {
-  const { inner } = view;
+  const { id, inner } = view;
   return html`<fieldset class="options">
-    <legend class="plain-text">${inner.question}</legend>
+    <legend class="plain-text" id="${id}-subject">${inner.question}</legend>
     ${labelsOf(inner).map((label) => option(view, label))}
     ${inner.allow_custom ? ownWords(view) : nothing}
   </fieldset>`;

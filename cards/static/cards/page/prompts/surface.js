@@ -44,7 +44,7 @@ export function surface(shown) {
     class="prompt"
     role="group"
     tabindex="-1"
-    aria-labelledby="${id}-title"
+    aria-labelledby="${id}-title ${id}-subject"
     data-request-id=${prompt.requestId}
     data-prompt-kind=${prompt.kind}
   >
