@@ -339,6 +339,8 @@ export class Connection {
   }
 
   #handleResumed(inner) {
+    // "Everything kept" may begin behind what was pruned, or be nothing at all.
+    if (inner?.from_seq > this.#cursor.lastSeq + 1) return void this.#takeSnapshot();
     this.#isResuming = false;
     this.#deadlines.clear('resume');
     this.#caughtUpAt = inner?.to_seq ?? 0;

@@ -406,6 +406,20 @@ describe('resume_failed', () => {
     assert.equal(stage.appliedSeqs.at(-1), 10);
   });
 
+  it('takes the snapshot when the beginning was pruned', async () => {
+    const stage = new Stage();
+    stage.snapshots.push(snapshot);
+    stage.connection.start();
+    stage.serve(opened(9), resumed(10, 9));
+    await stage.settle();
+
+    assert.deepEqual(stage.toldOf('onSnapshot'), [snapshot]);
+    assert.equal(stage.sent.at(-1).last_seq, 9);
+    stage.serve(resumed(10, 9));
+    stage.connection.sendMessage('Hi');
+    assert.equal(stage.sent.at(-1).type, 'user.message');
+  });
+
   it('says so when the session is gone', async () => {
     const stage = caughtUp(2);
     reconnect(stage, 9);
