@@ -13,7 +13,7 @@ from django.db import transaction
 
 from cards.operations import settle_wait
 from cards.protocol.client_messages import PromptUserResponse
-from prompts.book import StoredPromptBook
+from prompts.book import StoredPromptBook, open_waits
 from prompts.models import PendingWait
 from prompts.signals import settled
 
@@ -24,11 +24,14 @@ def answer_prompt(
     now: datetime,
     *,
     reason: str = "",
-) -> None:
+) -> str:
     """Settle a prompt by an answer.
 
     Args:
         reason: Shown to the user with the reply; "" for none.
+
+    Returns:
+        The decision as it counts, which is not always the word that was sent.
 
     Raises:
         RemoteProtocolError: Nothing waits under this id, or the answer does not fit;
@@ -39,13 +42,13 @@ def answer_prompt(
     claim = partial(
         StoredPromptBook.claim_answer, session_pk, answer, now, reason=reason
     )
-    _settle(session_pk, claim, now)
+    return _settle(session_pk, answer.request_id, claim, now)
 
 
 def expire_prompt(
     session_pk: int, request_id: str, now: datetime, *, reason: str
 ) -> None:
-    """Settle a prompt as if its time were over.
+    """Settle an open prompt as if its time were over.
 
     Args:
         reason: Shown to the user with the reply.
@@ -56,24 +59,28 @@ def expire_prompt(
     Spec: Ruling E17.
     """
     claim = partial(StoredPromptBook.expire, session_pk, request_id, now, reason=reason)
-    _settle(session_pk, claim, now)
+    _settle(session_pk, request_id, claim, now)
 
 
 def resend_prompt(request_id: str, now: datetime) -> bool:
     """Have the clients shown a prompt once more; False when it is not open.
 
     The workers find out at their next look, within a second or so.
+
+    Spec: Ruling E17.
     """
-    rows = PendingWait.objects.filter(
-        request_id=request_id, state=PendingWait.State.PENDING
-    )
-    return rows.update(resent_at=now) == 1
+    return open_waits(now).filter(request_id=request_id).update(resent_at=now) == 1
 
 
-def _settle(session_pk: int, claim: Callable[[], None], now: datetime) -> None:
+def _settle(
+    session_pk: int, request_id: str, claim: Callable[[], None], now: datetime
+) -> str:
+    rows = PendingWait.objects.filter(request_id=request_id)
     with transaction.atomic():
         settle_wait(session_pk=session_pk, claim=claim, now=now, me=None)
         transaction.on_commit(partial(_tell, session_pk))
+        # Read before the commit: the owner removes the row as soon as it may.
+        return rows.values_list("decision", flat=True).get()
 
 
 def _tell(session_pk: int) -> None:

@@ -4,9 +4,14 @@ Spec: interfaces.md, REST; Rulings E15, E16, E27.
 """
 
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 import msgspec
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.db.models import QuerySet
+from django.db.models.functions import Length
 from django.http import HttpResponse
 from rest_framework.exceptions import NotFound, UnsupportedMediaType
 from rest_framework.request import Request
@@ -28,6 +33,12 @@ from prompts.operations import answer_prompt
 #: Most prompts in one answer; a session has hardly ever more than a few.
 MAX_PROMPTS = 1000
 
+#: Bytes of frames after which an answer ends early; at least one prompt is in it.
+MAX_BYTES = 8 * 1024 * 1024
+
+#: `prompt.reply` has another word for one of the user's. Spec: Ruling E15.
+_REPLY_OF_DECISION = {"cancel": "cancelled"}
+
 
 class PromptList(APIView):
     """The open prompts of one's sessions, oldest first."""
@@ -35,7 +46,9 @@ class PromptList(APIView):
     permission_classes = (OwnsSessions,)
 
     def get(self, request: Request) -> HttpResponse:
-        """Return `{results}`, at most 1,000; of one session if it is named.
+        """Return `{results}`; of one session if it is named.
+
+        They end after 1,000 prompts or 8 MiB; whoever answers these sees the next.
 
         Spec: Ruling E17.
         """
@@ -44,12 +57,25 @@ class PromptList(APIView):
         session_id = request.query_params.get("session_id")
         if session_id is not None:
             rows = rows.filter(session_id=_session_pk(session_id, principal))
-        rows = rows.select_related("session").order_by("created_at", "pk")
-        results = [_prompt_json(row) for row in rows[:MAX_PROMPTS]]
+        rows = rows.order_by("created_at", "pk")
+        shown = rows.filter(pk__in=_first_of(rows)).select_related("session")
+        results = [_prompt_json(row) for row in shown]
         # msgspec keeps stored bytes as they are; a renderer would decode them.
         return HttpResponse(
             msgspec.json.encode({"results": results}), content_type="application/json"
         )
+
+
+def _first_of(rows: QuerySet[PendingWait]) -> list[int]:
+    """Return the keys of as many rows as one answer holds."""
+    sizes = rows.annotate(size=Length("frame")).values_list("pk", "size")
+    found = list(sizes[:MAX_PROMPTS])
+    ends = accumulate(size for _, size in found)
+    return [
+        pk
+        for (pk, size), end in zip(found, ends, strict=True)
+        if end - size < MAX_BYTES
+    ]
 
 
 def _session_pk(session_id: str, principal: Principal | None) -> int:
@@ -83,19 +109,24 @@ class PromptAnswer(APIView):
     permission_classes = (OwnsSessions,)
 
     def post(self, request: Request, request_id: str) -> Response:
-        """Settle the prompt: 200; 409 when it was; 404 unknown; 400 does not fit."""
+        """Settle the prompt: 200; 409 when it was; 404 unknown; 400 does not fit.
+
+        The decision comes back as it counts; beside a 409, as `prompt.reply` has it.
+
+        Spec: Rulings E15, E16.
+        """
         session_pk = self._session_of(request, request_id)
         if session_pk is None:
             return _already_settled(request, request_id)
         try:
             answer = _answer_in(request, request_id)
-            answer_prompt(session_pk, answer, utc_now())
+            decision = answer_prompt(session_pk, answer, utc_now())
         except RemoteProtocolError as refusal:
             if refusal.error.code == "UNKNOWN_REQUEST_ID":
                 # Somebody else was faster.
                 return _already_settled(request, request_id)
             return Response({"error": msgspec.to_builtins(refusal.error)}, status=400)
-        return Response({"request_id": request_id, "decision": answer.decision})
+        return Response({"request_id": request_id, "decision": decision})
 
     @staticmethod
     def _session_of(request: Request, request_id: str) -> int | None:
@@ -123,9 +154,9 @@ def _already_settled(request: Request, request_id: str) -> Response:
     row = row or SettledPrompt.objects.filter(**own).exclude(decision="called").first()
     if row is None:
         raise NotFound("there is no such prompt")
+    decision = _REPLY_OF_DECISION.get(row.decision, row.decision)
     return Response(
-        {"detail": "the prompt was settled before", "decision": row.decision},
-        status=409,
+        {"detail": "the prompt was settled before", "decision": decision}, status=409
     )
 
 
@@ -133,7 +164,7 @@ def _answer_in(request: Request, request_id: str) -> PromptUserResponse:
     """Return the answer in a request's body, read as strictly as a frame.
 
     Raises:
-        RemoteProtocolError: It is not JSON, or none.
+        RemoteProtocolError: It is not JSON, none, or too long.
         UnsupportedMediaType: It does not say that it is JSON.
     """
     if request.content_type.partition(";")[0].strip() != "application/json":
@@ -144,6 +175,9 @@ def _answer_in(request: Request, request_id: str) -> PromptUserResponse:
         raise refuse(
             "the body is not UTF-8", code="INVALID_JSON", allowed="UTF-8"
         ) from error
+    except RequestDataTooBig as error:
+        limit = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes"
+        raise refuse("the body is too long", code="TOO_LONG", allowed=limit) from error
     if not isinstance(body, dict):
         raise refuse(
             "the body is not a JSON object", code="NOT_AN_OBJECT", allowed="an object"

@@ -1,6 +1,8 @@
 """Prompts by REST: the same rules as on a socket."""
 
 import secrets
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,60 +12,17 @@ from django.test import Client as Browser
 from cards.access_tokens import issue_token
 from cards.clock import utc_now
 from cards.models import Event, Session
-from cards.models import Turn as TurnRow
-from cards.ports import NewWait
-from cards.principals import user_principal
-from cards.protocol.codec import encode_event
-from cards.protocol.events import PromptUser
+from cards.principals import ANONYMOUS, browser_principal, user_principal
 from cards.protocol.kinds import PromptKind
-from cards.protocol.payloads import PromptUserPayload
-from config.wiring import prompt_book
-from prompts.models import PendingWait, SettledPrompt
+from prompts import views
+from prompts.models import PendingWait
 from prompts.signals import settled
 from tests.integration.cards.conftest import make_session
-from tests.unit.cards.protocol.frames import make_envelope
+from tests.integration.prompts.rows import FAILED_STEP, note_settled, open_prompt
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = "application/json"
-
-
-def open_prompt(session: Session, request_id: str = "req_1") -> PendingWait:
-    """Have a question wait in a session, as the log's writer shows it."""
-    turn, _ = TurnRow.objects.get_or_create(
-        session=session,
-        turn_no=1,
-        defaults={
-            "event_id": "c1",
-            "card_id": "turn_c1",
-            "run_id": "run_1",
-            "state": "running",
-            "message": {"text": "hi", "content": []},
-            "accepted_at": utc_now(),
-        },
-    )
-    book = prompt_book()
-    book.open_wait(
-        NewWait(
-            request_id=request_id,
-            session_pk=session.pk,
-            turn_pk=turn.pk,
-            kind="question",
-            created_at=utc_now(),
-            timeout_ms=0,
-        )
-    )
-    payload = PromptUserPayload(
-        request_id=request_id,
-        kind=PromptKind.QUESTION,
-        inner={"question": "which?", "allow_custom": True},
-        timeout_ms=0,
-    )
-    frame = encode_event(PromptUser(envelope=make_envelope(), payload=payload))
-    PendingWait.objects.filter(request_id=request_id).update(
-        state="pending", frame=frame, seq=2
-    )
-    return PendingWait.objects.get(request_id=request_id)
 
 
 @pytest.fixture(name="ann")
@@ -78,24 +37,27 @@ def _session(ann: User) -> Session:
 
 @pytest.fixture(name="browser")
 def _browser(ann: User) -> Browser:
-    return bearer(ann)
-
-
-def bearer(user: User) -> Browser:
-    return Browser(HTTP_AUTHORIZATION=authorization_of(user))
+    return Browser(HTTP_AUTHORIZATION=authorization_of(ann))
 
 
 def authorization_of(user: User) -> str:
     return f"Bearer {issue_token(user, secrets.token_hex(16), utc_now())}"
 
 
-def answer(browser: Browser, request_id: str = "req_1", **body: Any) -> Any:
+def answer(browser: Browser, request_id: str = "req_1", /, **body: Any) -> Any:
     body = body or {"decision": "approved", "payload": {"custom_text": "this"}}
     return browser.post(f"/v1/prompts/{request_id}/answer", body, content_type=JSON)
 
 
+def listed(browser: Browser, query: str = "") -> list[str]:
+    found = browser.get(f"/v1/prompts{query}")
+    assert found.status_code == 200
+    return [each["request_id"] for each in found.json()["results"]]
+
+
 class TestPromptList:
     def test_shows_what_is_open(self, browser: Browser, session: Session) -> None:
+        """Spec: Ruling E3; interfaces.md, REST."""
         wait = open_prompt(session)
 
         (shown,) = browser.get("/v1/prompts").json()["results"]
@@ -108,36 +70,68 @@ class TestPromptList:
             "question",
         )
         assert shown["created_at"] < shown["expires_at"]
-        one = browser.get("/v1/prompts?session_id=sess_ann")
-        assert [each["request_id"] for each in one.json()["results"]] == ["req_1"]
 
-    def test_shows_nothing_expired_or_settled(
-        self, browser: Browser, session: Session
+    def test_begins_with_the_oldest(self, browser: Browser, session: Session) -> None:
+        other = make_session("sess_2", session.principal)
+        age = timedelta(hours=1)
+        open_prompt(session, "req_1")
+        open_prompt(other, "req_2", created_at=utc_now() - age)
+        open_prompt(session, "req_3", created_at=utc_now() - 2 * age)
+
+        assert listed(browser) == ["req_3", "req_2", "req_1"]
+        assert listed(browser, "?session_id=sess_ann") == ["req_3", "req_1"]
+        assert listed(browser, "?session_id=sess_2") == ["req_2"]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"state": "opening"},
+            {"state": "settled"},
+            {"kind": "client_tool"},
+            {"expires_at": utc_now()},
+            {"deadline_at": utc_now()},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_shows_nothing_that_cannot_be_answered(
+        self, browser: Browser, session: Session, change: dict[str, Any]
     ) -> None:
         """Spec: Ruling E17."""
-        changes: list[dict[str, Any]] = [
-            {"expires_at": utc_now()},
-            {"state": "settled"},
-            {"state": "opening"},
-            {"kind": "client_tool"},
-        ]
-        for number, change in enumerate(changes):
-            open_prompt(session, f"req_{number}")
-            rows = PendingWait.objects.filter(request_id=f"req_{number}")
-            rows.update(**change)
+        open_prompt(session, **change)
 
-        assert browser.get("/v1/prompts").json() == {"results": []}
+        assert listed(browser) == []
 
-    @pytest.mark.parametrize("session_id", ["sess_bob", "unknown", "a\0b", "x" * 200])
+    @pytest.mark.parametrize(
+        "session_id", ["sess_bob", "unknown", "a\0b", "x" * 200, ""]
+    )
     def test_knows_no_session_of_somebody_else(
         self, browser: Browser, session: Session, session_id: str
     ) -> None:
         """Spec: Ruling E27."""
         open_prompt(make_session("sess_bob", "user:0"))
 
-        assert browser.get("/v1/prompts").json() == {"results": []}
+        assert listed(browser) == []
         found = browser.get("/v1/prompts", {"session_id": session_id})
         assert found.status_code == 404
+
+    @pytest.mark.parametrize(
+        ("name", "limit", "count"),
+        [("MAX_PROMPTS", 2, 2), ("MAX_BYTES", 1, 1), ("MAX_BYTES", 10_000, 3)],
+    )
+    def test_ends_somewhere(
+        self,
+        browser: Browser,
+        session: Session,
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+        limit: int,
+        count: int,
+    ) -> None:
+        for number in range(3):
+            open_prompt(session, f"req_{number}")
+        monkeypatch.setattr(views, name, limit)
+
+        assert listed(browser) == ["req_0", "req_1", "req_2"][:count]
 
 
 class TestSnapshot:
@@ -179,15 +173,25 @@ class TestPromptAnswer:
         assert row.answer == {"selected_options": [], "custom_text": "this"}
         assert told == [session.pk]
 
+    @pytest.mark.parametrize("decision", ["cancel", "retry", "nonsense"])
+    def test_tells_the_decision_as_it_counts(
+        self, browser: Browser, session: Session, decision: str
+    ) -> None:
+        """Spec: Rulings E15, E16."""
+        open_prompt(session, kind=PromptKind.STEP_DECISION, inner=FAILED_STEP)
+
+        first, second = (answer(browser, decision=decision) for _ in range(2))
+
+        assert (first.status_code, first.json()["decision"]) == (200, "cancel")
+        assert (second.status_code, second.json()["decision"]) == (409, "cancelled")
+        PendingWait.objects.all().delete()
+        note_settled(session, "req_1", "cancelled")
+        assert answer(browser).json()["decision"] == "cancelled"
+
     def test_is_refused_after_the_reply(
         self, browser: Browser, session: Session
     ) -> None:
-        SettledPrompt.objects.create(
-            request_id="req_1",
-            session=session,
-            decision="timeout",
-            settled_at=utc_now(),
-        )
+        note_settled(session, "req_1", "timeout")
 
         assert answer(browser).status_code == 409
 
@@ -215,9 +219,16 @@ class TestPromptAnswer:
         assert refused.status_code == 400
         assert refused.json()["error"]["details"]["field"] == field
         assert PendingWait.objects.get().state == "pending"
+        assert answer(browser).status_code == 200
 
     @pytest.mark.parametrize(
-        "text", ["{", "[]", '{"decision":"a","decision":"b"}', '{"decision":NaN}', "é"]
+        "text",
+        [
+            *("{", "[]", '"approved"', "é"),
+            '{"decision":"approved","decision":"denied"}',
+            '{"decision":NaN}',
+            '{"decision":"approved","payload":{"custom_text":"\\ud800"}}',
+        ],
     )
     def test_is_read_strictly(
         self, browser: Browser, session: Session, text: str
@@ -230,43 +241,163 @@ class TestPromptAnswer:
         )
 
         assert refused.status_code == 400
+        assert refused.json()["error"]["type"] == "invalid_input"
         assert PendingWait.objects.get().state == "pending"
 
-    def test_says_what_it_is(self, browser: Browser, session: Session) -> None:
+    def test_is_not_read_without_end(
+        self, browser: Browser, session: Session, settings: Any
+    ) -> None:
         open_prompt(session)
+        settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 20
 
-        refused = browser.post("/v1/prompts/req_1/answer", {"decision": "approved"})
+        refused = answer(browser)
+
+        assert refused.status_code == 400
+        assert refused.json()["error"]["details"]["allowed"] == "20 bytes"
+
+    def test_counts_for_the_prompt_in_the_address(
+        self, browser: Browser, session: Session
+    ) -> None:
+        open_prompt(session, "req_1")
+        open_prompt(session, "req_2")
+
+        told = answer(browser, "req_1", decision="denied", request_id="req_2")
+
+        assert told.json() == {"request_id": "req_1", "decision": "denied"}
+        assert listed(browser) == ["req_2"]
+
+    @pytest.mark.parametrize("content_type", ["text/plain", "multipart/form-data", ""])
+    def test_says_what_it_is(
+        self, browser: Browser, session: Session, content_type: str
+    ) -> None:
+        open_prompt(session)
+        text = '{"decision":"denied"}'
+
+        refused = browser.generic(
+            "POST", "/v1/prompts/req_1/answer", text, content_type
+        )
 
         assert refused.status_code == 415
+        assert PendingWait.objects.get().state == "pending"
+
+    @pytest.mark.parametrize(
+        "end", [{"expires_at": utc_now()}, {"deadline_at": utc_now()}]
+    )
+    def test_that_comes_too_late_is_to_nothing(
+        self, browser: Browser, session: Session, end: dict[str, Any]
+    ) -> None:
+        """Spec: Rulings E15, E17."""
+        open_prompt(session, **end)
+
+        assert answer(browser).status_code == 404
+        assert PendingWait.objects.get().state == "pending"
+
+    @pytest.mark.parametrize("state", ["pending", "settled", "gone"])
+    def test_never_ends_the_call_of_a_tool(
+        self, browser: Browser, session: Session, state: str
+    ) -> None:
+        """Spec: Ruling E24."""
+        if state == "gone":
+            note_settled(session, "req_1", "called")
+        else:
+            open_prompt(session, kind="client_tool", state=state)  # type: ignore[arg-type]
+
+        assert answer(browser).status_code == 404
 
     def test_of_somebody_else_is_unknown(
         self, browser: Browser, session: Session
     ) -> None:
         """Spec: Ruling E27."""
-        open_prompt(make_session("sess_bob", "user:0"))
-        SettledPrompt.objects.create(
-            request_id="req_2",
-            session=Session.objects.get(session_id="sess_bob"),
-            decision="denied",
-            settled_at=utc_now(),
-        )
+        foreign = make_session("sess_bob", "user:0")
+        open_prompt(foreign, "req_1")
+        open_prompt(foreign, "req_2", state="settled", decision="denied")
+        note_settled(foreign, "req_3", "denied")
 
-        for request_id in ("req_1", "req_2", "req_3", "..", "x" * 100):
+        for request_id in ("req_1", "req_2", "req_3", "req_4", "..", "x" * 100):
             assert answer(browser, request_id).status_code == 404
+        assert PendingWait.objects.get(request_id="req_1").state == "pending"
+
+
+#: Makes somebody: a browser, and the principal that it speaks for.
+Visitor = Callable[[], tuple[Browser, str]]
+
+
+def guest() -> tuple[Browser, str]:
+    """A browser that has seen the page."""
+    browser = Browser()
+    browser.get("/")
+    return browser, browser_principal(browser.cookies["sessionid"].value)
+
+
+def script() -> tuple[Browser, str]:
+    return Browser(), ANONYMOUS
+
+
+def signed_in() -> tuple[Browser, str]:
+    user = User.objects.create_user("cid")
+    browser = Browser()
+    browser.force_login(user)
+    return browser, user_principal(user.pk)
+
+
+def with_token() -> tuple[Browser, str]:
+    user = User.objects.create_user("dora")
+    return Browser(HTTP_AUTHORIZATION=authorization_of(user)), user_principal(user.pk)
+
+
+class TestVisitors:
+    """Spec: Ruling E27."""
+
+    @pytest.mark.parametrize("visitor", [guest, script, signed_in, with_token])
+    def test_see_and_answer_their_own_alone(self, visitor: Visitor) -> None:
+        browser, principal = visitor()
+        open_prompt(make_session("sess_own", principal), "req_own")
+        # Another guest, the shared principal of scripts, another user.
+        others = (guest()[1], "user:0", ANONYMOUS)
+        for number, other in enumerate(each for each in others if each != principal):
+            session = make_session(f"sess_{number}", other)
+            open_prompt(session, f"req_{number}")
+            assert answer(browser, f"req_{number}").status_code == 404
+
+        assert listed(browser) == ["req_own"]
+        assert answer(browser, "req_own").status_code == 200
+
+    @pytest.mark.parametrize("visitor", [guest, script])
+    def test_without_a_name_may_be_unwelcome(
+        self, visitor: Visitor, settings: Any
+    ) -> None:
+        browser, principal = visitor()
+        open_prompt(make_session("sess_own", principal))
+        settings.CARDWIRE_ALLOW_ANONYMOUS = False
+
+        assert browser.get("/v1/prompts").status_code == 401
+        assert answer(browser).status_code == 401
         assert PendingWait.objects.get().state == "pending"
+
+    def test_with_a_bad_token_are_nobody(self, ann: User, session: Session) -> None:
+        open_prompt(session)
+        browser = Browser(HTTP_AUTHORIZATION="Bearer cwt_wrong")
+        browser.force_login(ann)
+
+        assert browser.get("/v1/prompts").status_code == 401
+        assert answer(browser).status_code == 401
+
+    def test_keep_tokens_out_of_the_address(self, browser: Browser) -> None:
+        assert browser.get("/v1/prompts?token=x").status_code == 400
 
 
 class TestCookie:
-    """Spec: Ruling E27."""
+    """A page of another site brings the cookie along. Spec: Ruling E27."""
 
-    def test_of_a_user_needs_the_page(self, ann: User, session: Session) -> None:
-        open_prompt(session)
-        browser = Browser(enforce_csrf_checks=True)
-        browser.force_login(ann)
+    @pytest.mark.parametrize("visitor", [guest, signed_in])
+    def test_needs_the_page(self, visitor: Visitor) -> None:
+        browser, principal = visitor()
+        open_prompt(make_session("sess_own", principal))
+        browser.handler.enforce_csrf_checks = True
 
         assert answer(browser).status_code == 403
         assert PendingWait.objects.get().state == "pending"
-        browser.get("/admin/password_change/")
+        browser.get("/admin/login/")
         token = browser.cookies["csrftoken"].value
         told = browser.post(
             "/v1/prompts/req_1/answer",
@@ -276,11 +407,10 @@ class TestCookie:
         )
         assert told.status_code == 200
 
-    def test_of_a_guest_needs_the_page_too(self) -> None:
-        browser = Browser(enforce_csrf_checks=True)
-        browser.get("/")
+    def test_is_not_needed_by_a_script(self) -> None:
+        open_prompt(make_session("sess_own", ANONYMOUS))
 
-        assert answer(browser).status_code == 403
+        assert answer(Browser(enforce_csrf_checks=True)).status_code == 200
 
     def test_beside_a_token_does_not_count(self, ann: User, session: Session) -> None:
         open_prompt(session)
