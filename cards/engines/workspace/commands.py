@@ -61,12 +61,13 @@ class CountLines:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Write a file; an existing one only if its user allows that."""
+    """Write a file; an existing one only if the user allows that."""
 
     name: str
     content: str
-    #: Whether the user has allowed to replace what is there.
-    is_allowed: bool = False
+    #: What the user has allowed to replace, in the words that showed it; None when
+    #: nobody was asked.
+    allowed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,22 @@ class Unknown:
     suggestions: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A text that is longer than any command."""
+
+    #: Characters that it has, and that a command may have.
+    chars: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class SayText:
+    """Nothing is to be done but to say this."""
+
+    text: str
+
+
 Command = (
     Help
     | ListFiles
@@ -123,4 +140,6 @@ Command = (
     | RunProgram
     | SummariseFolder
     | Unknown
+    | TooLong
+    | SayText
 )

@@ -1,51 +1,83 @@
-"""Going on with an answer that came after the turn that asked was lost.
+"""Going on with an answer that came when the turn that asked was gone.
 
-Everything is looked at anew: the answer says only what the user wants.
+The answer says what the user wants; whether it can be done is looked at anew.
 
-Spec: Ruling E15; engine-api.md, Asking.
+| the prompt | what is done |
+|---|---|
+| a permission, given | the call that it was about, without asking again |
+| a question which file is meant | what the user had asked for, with that file |
+| either, declined | nothing |
+| any other | nothing; the user may say it anew |
+
+Spec: engine-api.md, Continuation; Ruling E15.
 """
 
 import json
-from collections.abc import Iterable
 
-from cards.engine import Continuation, HistoryEntry
-from cards.engines.workspace.asking import name_in, names_of, with_path
-from cards.engines.workspace.commands import Command, RunProgram, WriteFile
+from cards.engine import Continuation
+from cards.engines.workspace.choosing import (
+    Request,
+    answer_in,
+    asked_in,
+    declined,
+    names_in,
+)
+from cards.engines.workspace.commands import Command, RunProgram, SayText, WriteFile
+from cards.engines.workspace.permitting import refused
 from cards.engines.workspace.phrases import parse
 
+_NOTHING_TO_DO = SayText(
+    "I cannot go on with that answer, so nothing was done. Please say once more what "
+    "you want; `help` shows what I can do."
+)
 
-def command_of(
-    continuation: Continuation, history: Iterable[HistoryEntry]
-) -> Command | None:
-    """Return what the user wants done now; None for nothing.
 
-    Args:
-        history: Earlier turns, oldest first; the one that asked is among them.
-    """
-    if continuation.decision != "approved":
-        return None
+def request_in(continuation: Continuation) -> Request:
+    """Return what the user wants done now."""
     if continuation.kind == "permission":
-        return _allowed(continuation)
-    return _meant(continuation, history)
+        return Request(command=_permitted_call(continuation), said="")
+    if continuation.kind == "question":
+        return _explained_request(continuation)
+    return Request(command=_NOTHING_TO_DO, said="")
 
 
-def _allowed(continuation: Continuation) -> Command | None:
-    call = json.loads(str(continuation.prompt["tool_input"]))
-    if continuation.prompt["tool_name"] == "Run":
-        return RunProgram(call["command"], is_allowed=True)
-    return WriteFile(call["file_path"], call["content"], is_allowed=True)
+def _permitted_call(continuation: Continuation) -> Command:
+    prompt, answer = continuation.prompt, continuation.payload
+    tool_name = str(prompt.get("tool_name", ""))
+    if continuation.decision != "approved":
+        return SayText(refused(tool_name, str(answer.get("message", ""))).sentence)
+    match tool_name, _decoded(prompt.get("tool_input")):
+        case "Run", {"command": str(line)}:
+            return RunProgram(line, is_allowed=True)
+        case "Write", {"file_path": str(name), "content": str(content)}:
+            if answer.get("scope") == "session":
+                # The session remembers it, whatever is in the file by now.
+                return WriteFile(name, content)
+            return WriteFile(name, content, allowed=str(prompt.get("message", "")))
+    return _NOTHING_TO_DO
 
 
-def _meant(
-    continuation: Continuation, history: Iterable[HistoryEntry]
-) -> Command | None:
-    name = name_in(str(continuation.prompt["question"]))
+def _decoded(tool_input: object) -> object:
+    try:
+        return json.loads(str(tool_input))
+    except ValueError:
+        # The call of another engine, which this server had before.
+        return None
+
+
+def _explained_request(continuation: Continuation) -> Request:
+    asked = asked_in(str(continuation.prompt.get("question", "")))
+    if asked is None:
+        return Request(command=_NOTHING_TO_DO, said="")
+    name, said = asked
+    if continuation.decision != "approved":
+        return Request(command=declined(name), said=said)
+    command = parse(said)
+    if name not in names_in(command):
+        return Request(command=_NOTHING_TO_DO, said="")
     selected = continuation.payload.get("selected_options")
-    words = continuation.payload.get("custom_text")
-    path = str(words or (selected[0] if isinstance(selected, list) else ""))
-    said = [entry.text for entry in history if entry.role == "user"]
-    for text in reversed(said):
-        command = parse(text)
-        if name in [getattr(command, field) for field in names_of(command)]:
-            return with_path(command, name, path)
-    return None
+    answer = answer_in(
+        [str(label) for label in selected] if isinstance(selected, list) else (),
+        str(continuation.payload.get("custom_text", "")),
+    )
+    return Request(command=command, said=said, answers={name: answer})

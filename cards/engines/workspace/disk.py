@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cards.engines.workspace.confinement import open_folder, parts_of, status_of
 from cards.engines.workspace.drafts import replace_file
-from cards.engines.workspace.failures import denied, disk_failures, invalid
+from cards.engines.workspace.failures import changed, disk_failures, invalid
 from cards.engines.workspace.limits import KIB, Limits
 
 # Bytes at the start of a file in which a NUL makes it binary; what git looks at.
@@ -87,14 +87,16 @@ class Disk:
         """Return what a name stands for; None when there is no such thing.
 
         Raises:
-            WorkspaceFailure: The name leads outside or through a link.
+            WorkspaceFailure: The name leads outside or through a link, or the system
+                does not let us look.
         """
         parts = parts_of(name)
-        try:
-            with open_folder(self.root, parts[:-1]) as folder:
-                status = status_of(folder, parts[-1] if parts else ".")
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        with disk_failures(name):
+            try:
+                with open_folder(self.root, parts[:-1]) as folder:
+                    status = status_of(folder, parts[-1] if parts else ".")
+            except (FileNotFoundError, NotADirectoryError):
+                return None
         return None if status is None else _entry("/".join(parts), status)
 
     def entries(self, name: str) -> Entries:
@@ -179,27 +181,41 @@ class Disk:
         finally:
             os.close(file)
 
-    def write_text(self, name: str, text: str, *, overwrite: bool) -> Entry:
+    def replaced_by(self, name: str, text: str) -> Entry | None:
+        """Return the file that a `write_text` would replace; None for a new one.
+
+        Raises:
+            WorkspaceFailure: It is not a plain file, or the text is too large.
+        """
+        _refuse_folder(parts_of(name))
+        self._encode(name, text)
+        entry = self.entry(name)
+        _refuse_other_kinds(name, entry)
+        return entry
+
+    def write_text(self, name: str, text: str, *, replaces: Entry | None) -> Entry:
         """Put a text into a file, all or nothing; missing folders are made.
+
+        Args:
+            name: Of the file.
+            text: All that it will hold.
+            replaces: The file that may be lost, as it was seen; None for none.
 
         Returns:
             The file as it is now.
 
         Raises:
-            WorkspaceFailure: The file exists and `overwrite` is off, it is not a plain
-                file, or the text is too large.
+            WorkspaceFailure: There is a file and it is not exactly `replaces`, it is
+                not a plain file, or the text is too large.
         """
         parts = parts_of(name)
         content = self._encode(name, text)
         with disk_failures(name), self._writing(parts) as folder:
             status = status_of(folder, parts[-1])
-            _refuse_other_kinds(name, status)
-            if status is not None and not overwrite:
-                raise denied(
-                    f"`{name}` exists already, and I do not overwrite it unasked. Say "
-                    f"`overwrite {name} with …` if you mean it, or `append {name}: …`.",
-                    code="file_exists",
-                )
+            found = None if status is None else _entry("/".join(parts), status)
+            _refuse_other_kinds(name, found)
+            if found is not None and found != replaces:
+                raise changed(found.path)
             replace_file(folder, parts[-1], content)
             return _entry("/".join(parts), os.stat(parts[-1], dir_fd=folder))
 
@@ -216,8 +232,8 @@ class Disk:
         content = self._encode(name, text)
         with disk_failures(name), self._writing(parts) as folder:
             status = status_of(folder, parts[-1])
-            _refuse_other_kinds(name, status)
             if status is not None:
+                _refuse_other_kinds(name, _entry("/".join(parts), status))
                 with self._open_file(parts) as file:
                     before = _read(file, self.limits.write_bytes + 1)
                 gap = b"" if not before or before.endswith(b"\n") else b"\n"
@@ -234,8 +250,7 @@ class Disk:
         The lock is on the workspace's folder, so it holds between processes, and
         the system takes it back when the process dies.
         """
-        if not parts:
-            raise invalid("I need the name of a file.", code="not_a_file")
+        _refuse_folder(parts)
         with open_folder(self.root, ()) as root:
             fcntl.flock(root, fcntl.LOCK_EX)
             with open_folder(self.root, parts[:-1], make=True) as folder:
@@ -270,8 +285,14 @@ def _entry(path: str, status: os.stat_result) -> Entry:
     )
 
 
-def _refuse_other_kinds(name: str, status: os.stat_result | None) -> None:
-    if status is not None and not stat.S_ISREG(status.st_mode):
+def _refuse_folder(parts: tuple[str, ...]) -> None:
+    """Refuse the workspace itself as the name of a file."""
+    if not parts:
+        raise invalid("I need the name of a file.", code="not_a_file")
+
+
+def _refuse_other_kinds(name: str, entry: Entry | None) -> None:
+    if entry is not None and entry.kind is not EntryKind.FILE:
         raise invalid(f"`{name}` is not a file.", code="not_a_file")
 
 

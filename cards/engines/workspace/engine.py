@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from cards.engine import Engine, Turn
-from cards.engines.workspace.asking import Choices, with_chosen_paths
+from cards.engines.workspace.choosing import Chooser, Request
 from cards.engines.workspace.commands import (
     AppendText,
     Command,
@@ -18,13 +18,15 @@ from cards.engines.workspace.commands import (
     ListFiles,
     ReadFile,
     RunProgram,
+    SayText,
     SearchText,
     StreamFile,
     SummariseFolder,
+    TooLong,
     Unknown,
     WriteFile,
 )
-from cards.engines.workspace.continuing import command_of
+from cards.engines.workspace.continuing import request_in
 from cards.engines.workspace.counting import count_lines
 from cards.engines.workspace.drafts import fill_once
 from cards.engines.workspace.examples import example_files
@@ -36,11 +38,16 @@ from cards.engines.workspace.reading import (
     read_file,
     stream_file,
 )
-from cards.engines.workspace.replies import say
 from cards.engines.workspace.running import run_line
 from cards.engines.workspace.searching import search_text
 from cards.engines.workspace.summarising import summarise
-from cards.engines.workspace.talking import count_to, give_help, not_understood
+from cards.engines.workspace.talking import (
+    count_to,
+    give_help,
+    not_understood,
+    refuse_long,
+    say_text,
+)
 from cards.engines.workspace.wording import title_of
 from cards.engines.workspace.writing import append_text, write_file
 
@@ -61,6 +68,8 @@ HANDLERS: Mapping[type[Command], _Handler] = {
     RunProgram: run_line,
     SummariseFolder: summarise,
     Unknown: not_understood,
+    TooLong: refuse_long,
+    SayText: say_text,
 }
 
 
@@ -77,30 +86,23 @@ class WorkspaceEngine(Engine):
 
     def __init__(self) -> None:
         self._workspace = Workspace(workspace_root())
-        self._choices = Choices()
+        self._chooser = Chooser(self._workspace)
 
     async def run(self, turn: Turn) -> None:
-        """Answer one user message. See `manual.MANUAL` for what is understood."""
+        """Answer one user message, or go on with an answer that came late.
+
+        See `manual.MANUAL` for what is understood.
+        """
         text = turn.input.text
         if turn.turn_no == 1:
             await turn.set_title(title_of(text))
         root = self._workspace.disk.root
         await self._workspace.off_loop(fill_once, root, example_files())
-        if turn.input.continuation is not None:
-            command = command_of(turn.input.continuation, turn.history)
-            if command is None:
-                await say(turn, "All right, I leave it.")
-                return
-        else:
-            command = parse(text)
-        chosen = await with_chosen_paths(
-            turn,
-            self._workspace,
-            command,
-            session_id=turn.session_id,
-            choices=self._choices,
+        told = turn.input.continuation
+        request = (
+            Request(command=parse(text), said=text)
+            if told is None
+            else request_in(told)
         )
-        if chosen is None:
-            await say(turn, "All right, I leave it.")
-            return
-        await HANDLERS[type(chosen)](turn, self._workspace, chosen)
+        command = await self._chooser.clarified(turn, request)
+        await HANDLERS[type(command)](turn, self._workspace, command)

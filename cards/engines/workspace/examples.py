@@ -15,10 +15,11 @@ Things to try:
 
 - `list`, `list docs`
 - `read notes/ideas.md`
+- `read plan.md`, of which there are two
 - `search TODO`
 - `how many lines are in src?`
 - `compare docs/plan.md and notes/plan.md`
-- `run wc -l data/sales.csv`
+- `run wc -l data/sales.csv`, after you allowed it
 - `summarise .`
 - `stream books/lighthouse.txt`
 

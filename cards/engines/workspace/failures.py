@@ -69,3 +69,12 @@ def link_refused(name: str) -> WorkspaceFailure:
         f"`{name}` leads through a symbolic link, and those are not followed.",
         code="symbolic_link",
     )
+
+
+def changed(path: str) -> WorkspaceFailure:
+    """Return the failure of a write to a file that is not what its user was shown."""
+    return denied(
+        f"`{path}` was changed meanwhile, so I left it as it is. Say it once more if "
+        "you still want to replace it.",
+        code="file_changed",
+    )

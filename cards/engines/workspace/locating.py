@@ -32,12 +32,15 @@ def locate(disk: Disk, name: str) -> Entry:
 
 
 def candidates(disk: Disk, name: str) -> list[str]:
-    """Return the paths that a name may mean, in order; none if it leads outside."""
+    """Return the paths that a name may mean, in order.
+
+    None where `locate` fails: it says why.
+    """
     try:
         exact = disk.entry(name)
+        found = [exact] if exact is not None else _matching(disk, name)
     except WorkspaceFailure:
         return []
-    found = [exact] if exact is not None else _matching(disk, name)
     return [entry.path for entry in found]
 
 

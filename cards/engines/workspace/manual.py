@@ -42,13 +42,13 @@ MANUAL: tuple[Entry, ...] = (
     ),
     Entry(
         "write FILE: TEXT",
-        "make a new file; an existing one is left alone",
+        "write a file; I ask before I replace one",
         "create a file notes/new.md with hello",
         ("write", "create", "save", "make"),
     ),
     Entry(
         "overwrite FILE with TEXT",
-        "replace a file",
+        "the same",
         "replace notes/new.md with goodbye",
         ("overwrite", "replace"),
     ),
@@ -66,7 +66,7 @@ MANUAL: tuple[Entry, ...] = (
     ),
     Entry(
         "run PROGRAM …",
-        "run a program of the allow-list, without a shell",
+        "run a program of the allow-list, without a shell; I ask first",
         "run ls -la src",
         ("run", "execute", "start"),
     ),
@@ -127,6 +127,11 @@ def help_text() -> str:
             *rows,
             "",
             "Names are relative to the workspace; put quotes around names with "
-            "spaces. A file is found by its bare name too, when only one has it.",
+            "spaces. A file is found by its bare name too; when several have it, I "
+            "ask which one you mean, once in a session.",
+            "",
+            "Before I run a program or replace a file I ask you, and show exactly "
+            "what I would do. You may allow it for the session: then the same program "
+            "line, or writing to that file, needs no question any more.",
         )
     )

@@ -19,6 +19,7 @@ from cards.engines.workspace.commands import (
     SearchText,
     StreamFile,
     SummariseFolder,
+    TooLong,
     Unknown,
     WriteFile,
 )
@@ -31,6 +32,7 @@ from cards.engines.workspace.patterns import (
     prefix,
     verbatim,
 )
+from cards.engines.workspace.wording import unquoted
 
 # Characters a pattern looks at; only the content of `write` and `append` is longer.
 # Bounds what a match can cost, since some rows are quadratic in runs of white space.
@@ -55,7 +57,7 @@ def parse(text: str) -> Command:
     """Return the command that `text` asks for; never raises.
 
     An empty text and a greeting ask for help. A text that no row matches is `Unknown`
-    with the usages that come near it.
+    with the usages that come near it, or `TooLong`.
     """
     text = text.strip()
     text = text[_courtesy_length(text[:_PHRASE_CHARS]) :]
@@ -71,7 +73,9 @@ def parse(text: str) -> Command:
         found = row.match(subjects[row.reach])
         if found is not None:
             return row.build(found, text[found.end() :])
-    return Unknown(text[:_PHRASE_CHARS], suggestions_for(text))
+    if not whole:
+        return TooLong(len(text), _PHRASE_CHARS)
+    return Unknown(text, suggestions_for(text))
 
 
 def _courtesy_length(text: str) -> int:
@@ -90,19 +94,12 @@ def _name(found: re.Match[str], group: str = "name") -> str:
     return "" if " ".join(name.lower().split()) in _EVERYWHERE else name
 
 
-def _unquoted(text: str) -> str:
-    """Return `text` without the one pair of quotes around it, else as it is."""
-    if len(text) > 1 and text[0] in "\"'`" and text.find(text[0], 1) == len(text) - 1:
-        return text[1:-1]
-    return text
-
-
 def _pace(found: re.Match[str]) -> int | None:
     return int(found["pace"]) if found["pace"] else None
 
 
 def _search(found: re.Match[str]) -> Command:
-    pattern = _unquoted(found["pattern"])
+    pattern = unquoted(found["pattern"])
     # People ask for "TODOs"; the files say TODO.
     if pattern.lower() in {"todos", "fixmes"}:
         pattern = pattern[:-1]
@@ -146,7 +143,7 @@ def _diff(found: re.Match[str]) -> Command:
 
 
 def _run(found: re.Match[str]) -> Command:
-    return RunProgram(_unquoted(found["line"].strip()))
+    return RunProgram(unquoted(found["line"].strip()))
 
 
 def _write(found: re.Match[str], content: str) -> Command:
@@ -154,11 +151,7 @@ def _write(found: re.Match[str], content: str) -> Command:
 
 
 def _write_said(found: re.Match[str]) -> Command:
-    return WriteFile(_name(found), _unquoted(found["content"]))
-
-
-def _overwrite(found: re.Match[str], content: str) -> Command:
-    return WriteFile(_name(found), content)
+    return WriteFile(_name(found), unquoted(found["content"]))
 
 
 def _append(found: re.Match[str], content: str) -> Command:
@@ -166,13 +159,13 @@ def _append(found: re.Match[str], content: str) -> Command:
 
 
 def _append_said(found: re.Match[str]) -> Command:
-    return AppendText(_name(found), _unquoted(found["content"]))
+    return AppendText(_name(found), unquoted(found["content"]))
 
 
 PHRASES: tuple[Phrase, ...] = (
     # Files written: the user's own text, so nothing of it is trimmed.
     prefix(r"(?:write|create|save|make) (?:to )?FILLERS(?P<name>KEY)SEP", _write),
-    prefix(r"(?:overwrite|replace) FILLERS(?P<name>KEY)SEP", _overwrite),
+    prefix(r"(?:overwrite|replace) FILLERS(?P<name>KEY)SEP", _write),
     prefix(r"append (?:to )?FILLERS(?P<name>FILEKEY)SEP", _append),
     prefix(r"(?:append|add) to FILLERS(?P<name>KEY)SEP", _append),
     verbatim(

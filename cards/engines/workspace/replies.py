@@ -6,12 +6,12 @@ Spec: EMIT 14.1, 14.2.
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cards.engines.workspace.asking import Permission, permitted
 from cards.engines.workspace.failures import WorkspaceFailure
+from cards.engines.workspace.permitting import Permission, permitted
 from cards.engines.workspace.surface import Scope, Tool
 from cards.engines.workspace.wording import chunks_of
 
@@ -33,8 +33,9 @@ class ToolUse:
     input: Mapping[str, object]
     #: What the call is for.
     intent: str
-    #: What its user has to allow first; None for nothing.
-    permission: Permission | None = None
+    #: Looks at what the call would do and returns what the user has to allow first;
+    #: None for nothing.
+    look: Callable[[], Awaitable[Permission | None]] | None = None
 
 
 #: Does the work of a tool call, records its result, returns the answer in Markdown.
@@ -89,9 +90,10 @@ async def perform(
     """
     async with scope.tool(use.name, input=use.input, intent=use.intent) as tool:
         try:
-            if use.permission is not None:
-                # Without heartbeats: it may take its user days.
-                await permitted(scope, tool, use.name, use.permission)
+            asked = await use.look() if use.look is not None else None
+            if asked is not None:
+                # Without heartbeats: the answer may take days.
+                await permitted(scope, tool, use.name, asked)
             return await _alive(tool, job(tool), heartbeat_seconds)
         except WorkspaceFailure as failure:
             tool.fail(failure.error_type, failure.sentence, code=failure.reason_code)

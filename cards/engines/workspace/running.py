@@ -2,10 +2,10 @@
 
 import signal
 
-from cards.engines.workspace.asking import Permission
 from cards.engines.workspace.commands import RunProgram
 from cards.engines.workspace.failures import WorkspaceFailure
 from cards.engines.workspace.files import Workspace
+from cards.engines.workspace.permitting import Permission
 from cards.engines.workspace.program_rules import ProgramPlan, plan_program
 from cards.engines.workspace.programs import (
     ProgramOutcome,
@@ -18,7 +18,20 @@ from cards.engines.workspace.wording import in_code, sized
 
 
 async def run_line(scope: Scope, workspace: Workspace, command: RunProgram) -> None:
-    """Run a program and answer with what it printed."""
+    """Run a program, if the user allows that, and answer with what it printed."""
+
+    async def look() -> Permission | None:
+        # What may not run is refused without a question.
+        await _planned(workspace, command.line)
+        if command.is_allowed:
+            return None
+        return Permission(
+            input={"command": command.line},
+            message="This runs one program on the files of the workspace, without a "
+            f"shell, for at most {workspace.limits.program_seconds:g} seconds.",
+            # So the rules are made.
+            is_read_only=True,
+        )
 
     async def job(tool: Tool) -> str:
         return await _run(workspace, tool, command.line)
@@ -28,29 +41,24 @@ async def run_line(scope: Scope, workspace: Workspace, command: RunProgram) -> N
         name="Run",
         input={"command": command.line},
         intent=f"run {command.line.split()[0] if command.line.split() else 'nothing'}",
-        permission=None if command.is_allowed else _permission(command.line),
+        look=look,
     )
     await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
 
 
-def _permission(line: str) -> Permission | None:
-    try:
-        plan_program(line)
-    except WorkspaceFailure:
-        # It will not be run anyway.
-        return None
-    return Permission(
-        input={"command": line}, message="This runs a program in the workspace."
-    )
+async def _planned(workspace: Workspace, line: str) -> ProgramPlan:
+    plan = plan_program(line)
+    await workspace.off_loop(refuse_links, plan, workspace.disk.root)
+    return plan
 
 
 async def _run(workspace: Workspace, tool: Tool, line: str) -> str:
-    plan = plan_program(line)
-    root, limits = workspace.disk.root, workspace.limits
-    await workspace.off_loop(refuse_links, plan, root)
+    # Anew: links may have come while the permission was waited for.
+    plan = await _planned(workspace, line)
+    limits = workspace.limits
     outcome = await run_program(
         plan,
-        root,
+        workspace.disk.root,
         timeout_seconds=limits.program_seconds,
         cap_bytes=limits.program_bytes,
     )

@@ -2,6 +2,7 @@
 
 from cards.engines.workspace.commands import SearchText
 from cards.engines.workspace.disk import Entry
+from cards.engines.workspace.failures import invalid
 from cards.engines.workspace.files import Workspace
 from cards.engines.workspace.locating import locate
 from cards.engines.workspace.replies import ToolUse, reply
@@ -21,17 +22,22 @@ async def search_text(scope: Scope, workspace: Workspace, command: SearchText) -
     async def job(tool: Tool) -> str:
         return await _search(workspace, tool, command)
 
-    where = named(command.name)
+    what = in_code(command.pattern) if command.pattern else "nothing"
     use = ToolUse(
-        opening=f"Let me look for {in_code(command.pattern)} in {where}.",
+        opening=f"Let me look for {what} in {named(command.name)}.",
         name="Search",
         input={"pattern": command.pattern, "path": command.name or "."},
-        intent=f"search {command.name or 'the workspace'} for {command.pattern}",
+        intent=f"search {command.name or 'the workspace'} for {what}",
     )
     await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
 
 
 async def _search(workspace: Workspace, tool: Tool, command: SearchText) -> str:
+    if not command.pattern:
+        raise invalid(
+            "I need a text to look for: every line holds the empty one.",
+            code="empty_pattern",
+        )
     disk = workspace.disk
     entry = await workspace.off_loop(locate, disk, command.name)
     files = await workspace.off_loop(disk.walk, entry.path)

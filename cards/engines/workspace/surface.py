@@ -4,11 +4,10 @@ A turn and a sub-agent have the same methods; `Scope` is that sameness, so that 
 handlers work in both. Spec: engine-api.md, Scopes.
 """
 
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from cards.engine import Answer, Permission
+from cards.engine import Permission
 
 
 class Message(Protocol):
@@ -58,11 +57,13 @@ class Tool(Protocol):
 class Scope(Protocol):
     """A turn or a sub-agent."""
 
-    async def ask(self, question: str, *, options: Sequence[str]) -> Answer:
-        """Ask a question, and wait for the answer."""
-
     async def permission(
-        self, tool_name: str, tool_input: object, *, message: str | None = None
+        self,
+        tool_name: str,
+        tool_input: object,
+        *,
+        message: str | None = None,
+        is_read_only: bool = False,
     ) -> Permission:
         """Ask whether a tool may do something, unless the session allowed it."""
 

@@ -1,6 +1,12 @@
-"""Handlers that only talk: help, a text that is no command, counting aloud."""
+"""Handlers that only talk: help, a text that is no command, counting aloud, a word."""
 
-from cards.engines.workspace.commands import CountTo, Help, Unknown
+from cards.engines.workspace.commands import (
+    CountTo,
+    Help,
+    SayText,
+    TooLong,
+    Unknown,
+)
 from cards.engines.workspace.files import Workspace
 from cards.engines.workspace.manual import help_text
 from cards.engines.workspace.replies import say, say_paced
@@ -32,6 +38,23 @@ async def not_understood(scope: Scope, workspace: Workspace, command: Unknown) -
         f"I did not understand {quoted}. I only know a few commands and plain ways "
         f"to say them. Perhaps:\n\n{usages}\n\n`help` shows all of them.",
     )
+
+
+async def refuse_long(scope: Scope, workspace: Workspace, command: TooLong) -> None:
+    """Say that the text is longer than any command."""
+    del workspace
+    chars = counted(command.chars, "character")
+    await say(
+        scope,
+        f"That has {chars}, and a command at most {command.limit:,}: nothing was done. "
+        "Only the text behind `write FILE:` and `append FILE:` may be longer.",
+    )
+
+
+async def say_text(scope: Scope, workspace: Workspace, command: SayText) -> None:
+    """Say what there is to say."""
+    del workspace
+    await say(scope, command.text)
 
 
 async def count_to(scope: Scope, workspace: Workspace, command: CountTo) -> None:

@@ -47,6 +47,11 @@ def dated(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
+def timed(seconds: float) -> str:
+    """Return a time of the disk for people, in UTC to the second."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def title_of(text: str) -> str:
     """Return the title of a session that begins with `text`; "" for no text."""
     words = " ".join(text[: 20 * _TITLE_CHARS].split())
@@ -67,6 +72,13 @@ def in_code(text: str) -> str:
     fence = "`" * next(n for n in range(1, len(runs) + 2) if n not in runs)
     pad = " " if text[:1] == "`" or text[-1:] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def unquoted(text: str) -> str:
+    """Return `text` without the one pair of quotes around it, else as it is."""
+    if len(text) > 1 and text[0] in "\"'`" and text.find(text[0], 1) == len(text) - 1:
+        return text[1:-1]
+    return text
 
 
 def named(path: str) -> str:

@@ -11,7 +11,12 @@ from cards.engines.workspace.engine import HANDLERS, WorkspaceEngine
 from cards.engines.workspace.examples import example_files
 from cards.engines.workspace.files import Workspace
 from cards.engines.workspace.phrases import parse
-from tests.unit.cards.engines.workspace.recording import Ask, Recorder, recorded_turn
+from tests.unit.cards.engines.workspace.recording import (
+    Ask,
+    Recorder,
+    Run,
+    recorded_turn,
+)
 
 
 @pytest.fixture(name="workspace")
@@ -39,6 +44,16 @@ def _engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkspaceEngine:
         "cards.engines.workspace.engine.workspace_root", lambda: tmp_path / "workspace"
     )
     return WorkspaceEngine()
+
+
+@pytest.fixture(name="run")
+def _run(engine: WorkspaceEngine) -> Run:
+    async def run(text: str, recorder: Recorder | None = None, **of_turn: Any) -> Any:
+        recorder = recorder or Recorder()
+        await engine.run(recorded_turn(recorder, text, turn_no=2, **of_turn))
+        return recorder
+
+    return run
 
 
 @pytest.fixture(name="started")

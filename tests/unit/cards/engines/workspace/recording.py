@@ -5,18 +5,26 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import SimpleNamespace, TracebackType
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
 from cards.engine import (
     Answer,
     Continuation,
     EngineError,
-    HistoryEntry,
     Permission,
     Turn,
 )
 
 _innermost: ContextVar["RecordedBlock | None"] = ContextVar("innermost", default=None)
+
+
+class AskedPermission(NamedTuple):
+    """What was asked for, as the engine put it."""
+
+    tool_name: str
+    tool_input: object
+    message: str | None
+    is_read_only: bool
 
 
 @dataclass
@@ -28,7 +36,7 @@ class Recorder:
     title: str | None = None
     #: What was asked, and what is answered.
     questions: list[tuple[str, list[str]]] = field(default_factory=list)
-    permissions: list[tuple[str, object, str | None]] = field(default_factory=list)
+    permissions: list[AskedPermission] = field(default_factory=list)
     answer_with: Answer = field(
         default_factory=lambda: Answer(approved=False, selected=(), custom_text="")
     )
@@ -37,6 +45,8 @@ class Recorder:
             approved=True, scope="once", message="", remembered=False
         )
     )
+    #: Called while a permission is waited for.
+    on_asked: Callable[[], None] = lambda: None
     #: Called after every chunk of text, to interrupt at a known moment.
     on_text: Callable[[str], None] = lambda chunk: None
 
@@ -60,6 +70,9 @@ class Recorder:
 #: Runs one text against a workspace and returns what was recorded.
 Ask = Callable[[str], Awaitable[Recorder]]
 
+#: Runs one text on the engine, with more of the turn, and returns what was recorded.
+Run = Callable[..., Awaitable[Recorder]]
+
 
 class RecordedScope:
     """The methods that a turn and an agent share."""
@@ -69,9 +82,17 @@ class RecordedScope:
         return self.recorder.answer_with
 
     async def permission(
-        self, tool_name: str, tool_input: object, *, message: str | None = None
+        self,
+        tool_name: str,
+        tool_input: object,
+        *,
+        message: str | None = None,
+        is_read_only: bool = False,
     ) -> Permission:
-        self.recorder.permissions.append((tool_name, tool_input, message))
+        self.recorder.permissions.append(
+            AskedPermission(tool_name, tool_input, message, is_read_only)
+        )
+        self.recorder.on_asked()
         return self.recorder.permit_with
 
     def __init__(self, recorder: Recorder, agent: "RecordedBlock | None") -> None:
@@ -233,13 +254,12 @@ class RecordedTurn(RecordedScope):
         text: str,
         turn_no: int,
         continuation: Continuation | None,
-        history: Sequence[HistoryEntry],
+        session_id: str,
     ) -> None:
         super().__init__(recorder, None)
         self.input = SimpleNamespace(text=text, continuation=continuation)
         self.turn_no = turn_no
-        self.session_id = "sess_1"
-        self.history = history
+        self.session_id = session_id
 
     async def set_title(self, text: str) -> None:
         self.recorder.title = text
@@ -251,8 +271,8 @@ def recorded_turn(
     *,
     turn_no: int = 1,
     continuation: Continuation | None = None,
-    history: Sequence[HistoryEntry] = (),
+    session_id: str = "sess_1",
 ) -> Turn:
     """Return a turn that writes into `recorder`."""
-    turn = RecordedTurn(recorder, text, turn_no, continuation, history)
+    turn = RecordedTurn(recorder, text, turn_no, continuation, session_id)
     return cast("Turn", turn)

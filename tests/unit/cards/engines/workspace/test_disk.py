@@ -1,5 +1,6 @@
 """Files of the workspace: confined, bounded, all or nothing."""
 
+import errno
 import os
 from pathlib import Path
 from threading import Thread
@@ -48,7 +49,7 @@ class TestConfinement:
 
         for name in ("link.txt", "way/secret.txt", "way/new/x.txt"):
             with pytest.raises(WorkspaceFailure):
-                disk.write_text(name, "x", overwrite=True)
+                disk.write_text(name, "x", replaces=disk.entry("a.txt"))
 
         assert (disk.root.parent / "secret.txt").read_text() == "secret"
 
@@ -73,9 +74,22 @@ class TestConfinement:
     @pytest.mark.parametrize("name", ["a\0b", "x" * 300, "d/" * 600, "\ud800", "a\nb"])
     def test_refuses_names_no_file_can_have(self, disk: Disk, name: str) -> None:
         with pytest.raises(WorkspaceFailure) as caught:
-            disk.write_text(name, "x", overwrite=False)
+            disk.write_text(name, "x", replaces=None)
 
         assert caught.value.reason_code == "bad_name"
+
+    def test_says_when_the_system_lets_nobody_look(
+        self, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EACCES, "no")
+
+        monkeypatch.setattr(os, "open", refuse)
+
+        with pytest.raises(WorkspaceFailure) as caught:
+            disk.entry("sub/b.txt")
+
+        assert caught.value.reason_code == "not_permitted"
 
 
 class TestReadText:
@@ -126,27 +140,45 @@ class TestEntries:
 
 class TestWriteText:
     def test_makes_the_file_and_its_folders(self, disk: Disk) -> None:
-        entry = disk.write_text("new/deep/x.txt", "hello", overwrite=False)
+        entry = disk.write_text("new/deep/x.txt", "hello", replaces=None)
 
         assert (disk.root / "new/deep/x.txt").read_text() == "hello\n"
         assert (entry.path, entry.size_bytes) == ("new/deep/x.txt", 6)
 
     def test_leaves_an_existing_file_alone(self, disk: Disk) -> None:
         with pytest.raises(WorkspaceFailure) as caught:
-            disk.write_text("a.txt", "new", overwrite=False)
+            disk.write_text("a.txt", "new", replaces=None)
 
-        assert caught.value.reason_code == "file_exists"
+        assert caught.value.reason_code == "file_changed"
         assert (disk.root / "a.txt").read_text() == "one\ntwo\n"
 
-    def test_overwrites_when_told_to(self, disk: Disk) -> None:
-        disk.write_text("a.txt", "new", overwrite=True)
+    def test_replaces_what_may_be_lost(self, disk: Disk) -> None:
+        disk.write_text("a.txt", "new", replaces=disk.entry("a.txt"))
+
+        assert (disk.root / "a.txt").read_text() == "new\n"
+
+    def test_replaces_nothing_else(self, disk: Disk) -> None:
+        seen = disk.entry("a.txt")
+        (disk.root / "a.txt").write_text("one\nTWO\n")
+
+        with pytest.raises(WorkspaceFailure) as caught:
+            disk.write_text("a.txt", "new", replaces=seen)
+
+        assert caught.value.reason_code == "file_changed"
+        assert (disk.root / "a.txt").read_text() == "one\nTWO\n"
+
+    def test_makes_anew_what_is_gone(self, disk: Disk) -> None:
+        seen = disk.entry("a.txt")
+        (disk.root / "a.txt").unlink()
+
+        disk.write_text("a.txt", "new", replaces=seen)
 
         assert (disk.root / "a.txt").read_text() == "new\n"
 
     def test_leaves_no_draft_behind(self, disk: Disk) -> None:
-        disk.write_text("a.txt", "new", overwrite=True)
+        disk.write_text("a.txt", "new", replaces=disk.entry("a.txt"))
         with pytest.raises(WorkspaceFailure):
-            disk.write_text("sub", "new", overwrite=True)
+            disk.write_text("sub", "new", replaces=disk.entry("sub"))
 
         assert sorted(os.listdir(disk.root)) == ["a.txt", "sub"]
 
@@ -154,11 +186,37 @@ class TestWriteText:
         bounded = Disk(disk.root, Limits(write_bytes=10))
 
         with pytest.raises(WorkspaceFailure):
-            bounded.write_text("x.txt", "x" * 10, overwrite=False)
+            bounded.write_text("x.txt", "x" * 10, replaces=None)
         with pytest.raises(WorkspaceFailure):
             bounded.append_text("a.txt", "xx")
 
         assert (disk.root / "a.txt").read_text() == "one\ntwo\n"
+
+
+class TestReplacedBy:
+    def test_is_the_file_that_would_be_lost(self, disk: Disk) -> None:
+        entry = disk.replaced_by("./a.txt", "new")
+
+        assert entry is not None
+        assert (entry.path, entry.size_bytes) == ("a.txt", 8)
+        assert disk.replaced_by("none/x.txt", "new") is None
+
+    @pytest.mark.parametrize(
+        ("name", "text", "code"),
+        [
+            ("sub", "x", "not_a_file"),
+            (".", "x", "not_a_file"),
+            ("a.txt", "x" * 2_000_000, "too_large"),
+            ("../secret.txt", "x", "outside_workspace"),
+        ],
+    )
+    def test_refuses_what_no_write_would_do(
+        self, disk: Disk, name: str, text: str, code: str
+    ) -> None:
+        with pytest.raises(WorkspaceFailure) as caught:
+            disk.replaced_by(name, text)
+
+        assert caught.value.reason_code == code
 
 
 class TestAppendText:

@@ -80,8 +80,12 @@ class TestToolReply:
             ("read ../secret", "permission_denied", "outside_workspace"),
             ("list none", "invalid_input", "not_found"),
             ("search x in none", "invalid_input", "not_found"),
+            ('search ""', "invalid_input", "empty_pattern"),
+            ("find `` in src", "invalid_input", "empty_pattern"),
             ("count none", "invalid_input", "not_found"),
             ("append docs: x", "invalid_input", "not_a_file"),
+            ("write docs: x", "invalid_input", "not_a_file"),
+            ("write ../x: x", "permission_denied", "outside_workspace"),
             ("diff README.md none", "invalid_input", "not_found"),
             ("run rm README.md", "permission_denied", "program_not_allowed"),
             ("run cat none.txt", "dependency_fail", "program_failed"),
@@ -229,13 +233,6 @@ class TestWrite:
         recorder = await ask("append log.txt: one")
 
         assert "did not exist, so I made it" in recorder.answer
-
-    async def test_overwrites_when_told_to(
-        self, ask: Ask, workspace: Workspace
-    ) -> None:
-        await ask("overwrite README.md with new")
-
-        assert (workspace.disk.root / "README.md").read_text() == "new\n"
 
 
 class TestDiff:
@@ -431,3 +428,17 @@ class TestTalk:
         assert "I did not understand" in recorder.answer
         assert "`help` shows all" in recorder.answer
         assert recorder.of_kind("tool") == []
+
+    async def test_says_that_a_search_is_too_long(self, ask: Ask) -> None:
+        recorder = await ask("search " + "x" * 100_000)
+
+        assert "100,007 characters, and a command at most 2,000" in recorder.answer
+        assert len(recorder.answer) < 500
+        assert recorder.of_kind("tool") == []
+
+    async def test_help_says_what_is_asked(self, ask: Ask) -> None:
+        recorder = await ask("help")
+
+        assert "I ask before I replace one" in recorder.answer
+        assert "allow it for the session" in recorder.answer
+        assert "ask which one you mean" in recorder.answer

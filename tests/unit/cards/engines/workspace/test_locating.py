@@ -4,7 +4,12 @@ import pytest
 
 from cards.engines.workspace.failures import WorkspaceFailure
 from cards.engines.workspace.files import Workspace
-from cards.engines.workspace.locating import locate, locate_file, locate_folder
+from cards.engines.workspace.locating import (
+    candidates,
+    locate,
+    locate_file,
+    locate_folder,
+)
 
 
 class TestLocate:
@@ -46,3 +51,22 @@ class TestLocate:
             locate_file(workspace.disk, "docs")
         with pytest.raises(WorkspaceFailure):
             locate_folder(workspace.disk, "README.md")
+
+
+class TestCandidates:
+    @pytest.mark.parametrize(
+        ("name", "paths"),
+        [
+            ("plan.md", ["docs/plan.md", "notes/plan.md"]),
+            ("Plan", ["docs/plan.md", "notes/plan.md"]),
+            ("docs/plan.md", ["docs/plan.md"]),
+            ("ideas", ["notes/ideas.md"]),
+            ("", [""]),
+            ("none", []),
+            ("../plan.md", []),
+        ],
+    )
+    def test_are_the_paths_that_a_name_may_mean(
+        self, workspace: Workspace, name: str, paths: list[str]
+    ) -> None:
+        assert candidates(workspace.disk, name) == paths

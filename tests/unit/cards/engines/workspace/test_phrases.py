@@ -17,6 +17,7 @@ from cards.engines.workspace.commands import (
     SearchText,
     StreamFile,
     SummariseFolder,
+    TooLong,
     Unknown,
     WriteFile,
 )
@@ -34,6 +35,7 @@ SHORT: list[tuple[str, Command]] = [
     ("search TODO", SearchText("TODO")),
     ("search TODO in src", SearchText("TODO", "src")),
     ('search "a  in b" in src', SearchText("a  in b", "src")),
+    ('search ""', SearchText("")),
     ("count", CountLines()),
     ("count src", CountLines("src")),
     ("wc src", CountLines("src")),
@@ -125,7 +127,8 @@ class TestParse:
         assert parse(f"write long.txt: {content}") == WriteFile("long.txt", content)
 
     def test_takes_no_long_text_for_a_phrase(self) -> None:
-        assert isinstance(parse("search " + "x" * 100_000), Unknown)
+        assert parse("search " + "x" * 100_000) == TooLong(100_007, 2_000)
+        assert parse("say " + "x" * 1_997) == TooLong(2_001, 2_000)
 
     @given(st.text())
     def test_never_raises(self, text: str) -> None:

@@ -9,7 +9,9 @@ from cards.engines.workspace.wording import (
     counted,
     in_code,
     sized,
+    timed,
     title_of,
+    unquoted,
 )
 
 
@@ -51,6 +53,18 @@ class TestSized:
 def test_counted_agrees_in_number() -> None:
     assert counted(1, "file") == "1 file"
     assert counted(2000, "match", "matches") == "2,000 matches"
+
+
+def test_timed_is_to_the_second() -> None:
+    assert timed(0.9) == "1970-01-01 00:00:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [("`a b`", "a b"), ('"a"', "a"), ("'a' or 'b'", "'a' or 'b'"), ("'", "'")],
+)
+def test_unquoted_takes_off_one_pair(text: str, bare: str) -> None:
+    assert unquoted(text) == bare
 
 
 def test_in_code_holds_any_backticks() -> None:
