@@ -3,13 +3,13 @@
 `config/wiring.py` joins them. The functions of a book run in a database thread; those
 that write, within the caller's transaction.
 
-Spec: design.md 2, 5; Rulings E15 to E18, E24.
+Spec: design.md 2, 5; Rulings E15 to E18, E21, E24.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from cards.log.store import RowChange
 from cards.protocol.client_messages import PromptUserResponse, ToolResult
@@ -175,3 +175,130 @@ class PromptBook(Protocol):
 
     def resent(self, since: datetime) -> list[OpenPrompt]:
         """Return the prompts that an operator has had sent again since then."""
+
+
+class ArtifactRefused(Exception):
+    """A file cannot be kept; nothing of it is left.
+
+    Args:
+        code: Which bound or state, such as `ARTIFACT_TOO_LARGE`.
+        message: For developers; names the bound.
+        is_transient: Whether trying again may help, as when a disk is full.
+    """
+
+    def __init__(self, code: str, message: str, *, is_transient: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.is_transient = is_transient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedContent:
+    """Bytes in the storage that no row names yet.
+
+    Attributes:
+        storage_name: Under which the storage keeps them.
+        sha256: Of the bytes, in hex.
+        mime_type: As its bytes tell; never what somebody claimed alone.
+        thumbnail_name: Under which the storage keeps a small picture; "" for none.
+    """
+
+    storage_name: str
+    size_bytes: int
+    sha256: str
+    mime_type: str
+    thumbnail_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewArtifact:
+    """A file to be kept.
+
+    Attributes:
+        artifact_id: Of the artifact if it is a new one.
+        is_version: Whether a file of the same name in the session gets a new version;
+            False always makes an artifact of its own.
+        source: `assistant` or `user`.
+        type: What it is to its maker (`file`, `data`, `image`, ...); "" derives it
+            from the MIME type.
+    """
+
+    artifact_id: str
+    session_pk: int
+    name: str
+    content: StagedContent
+    is_version: bool
+    source: str
+    type: str = ""
+    role: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredArtifact:
+    """One version of a file that is kept; `version` counts from 1.
+
+    Attributes:
+        has_thumbnail: Whether there is a small picture of it.
+    """
+
+    artifact_id: str
+    version: int
+    name: str
+    type: str
+    mime_type: str
+    size_bytes: int
+    sha256: str
+    role: str
+    description: str
+    has_thumbnail: bool
+
+
+class ArtifactShelf(Protocol):
+    """Keeps the files of sessions; rows and files live and die together.
+
+    A file is staged, then kept or discarded; what a crash leaves staged is removed by
+    `cleanup_orphans`.
+
+    Spec: design.md 2; Ruling E21; interfaces.md, REST.
+    """
+
+    def safe_name(self, name: str) -> str:
+        """Return a name that may be shown, stored and linked; never empty."""
+
+    def stage(
+        self, chunks: Iterable[bytes], *, name: str, claimed_mime_type: str = ""
+    ) -> StagedContent:
+        """Write bytes to the storage, all or nothing; no database is touched.
+
+        Args:
+            name: Safe; a hint for the MIME type where bytes do not tell.
+            claimed_mime_type: A hint, likewise.
+
+        Raises:
+            ArtifactRefused: It is over the cap, or the storage cannot take it.
+        """
+
+    def keep(self, new: NewArtifact, now: datetime) -> StoredArtifact:
+        """Store the row of what was staged, in the caller's transaction.
+
+        The caller holds the lock of the session, so that versions count on.
+        """
+
+    def discard(self, content: StagedContent) -> None:
+        """Remove what was staged and will not be kept."""
+
+    def find(
+        self, session_pk: int, artifact_id: str, version: int | None = None
+    ) -> StoredArtifact | None:
+        """Return a version, None for the newest; None when the session has none."""
+
+    def known(self, session_pk: int) -> list[tuple[str, str]]:
+        """Return id and name of each artifact, by the age of its newest version."""
+
+    def read(self, session_pk: int, artifact_id: str, version: int) -> BinaryIO:
+        """Open the bytes of a version, for reading from a thread.
+
+        Raises:
+            FileNotFoundError: There is no such version, or its file is gone.
+        """
