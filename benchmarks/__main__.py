@@ -19,7 +19,7 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
     "latency": lambda: [latency.spread_streams(), latency.streams_in_step()],
     "resume": resume.long_resume,
     "unread": liveness.unread_stream,
-    "interrupt": liveness.interrupted_tools,
+    "interrupt": liveness.interrupts,
     "sweep": lambda: [sweeping.expired_prompts()],
 }
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from statistics import median
 
 from benchmarks.clients import await_turns, give_order, sessions, undisturbed
-from benchmarks.engines import PARALLEL_TOOLS
 from benchmarks.orders import Order
 from benchmarks.results import Result, at_most
 from benchmarks.servers import CARDWIRE, Server, data_directory
@@ -43,8 +42,16 @@ def unread_stream() -> list[Result]:
     ]
 
 
-def interrupted_tools() -> list[Result]:
-    """From the interrupt to the close of a turn with 50 parallel tools."""
+def interrupts() -> list[Result]:
+    """From the interrupt to the close of a turn with many open cards."""
+    return [
+        _interrupted("interrupt-50-tools", "50 tools", 50),
+        _interrupted("interrupt-2000-tools", "2000 tools", 2000),
+        _interrupted("interrupt-1500-deep", "1500 agents in each other", 1500),
+    ]
+
+
+def _interrupted(name: str, text: str, cards: int) -> Result:
     seconds: list[float] = []
     with (
         data_directory() as data_dir,
@@ -53,23 +60,22 @@ def interrupted_tools() -> list[Result]:
     ):
         connection.receive()
         for number in range(INTERRUPTS):
-            seconds.append(_interrupt(connection, f"tools-{number}"))
-    return [
-        Result(
-            "interrupt-50-tools",
-            {"seconds": median(seconds), "slowest_s": max(seconds)},
-            (at_most("slowest_s", 1),),
-        )
-    ]
+            seconds.append(_interrupt(connection, f"turn-{number}", text, cards))
+    return Result(
+        name,
+        {"seconds": median(seconds), "slowest_s": max(seconds)},
+        (at_most("slowest_s", 1),),
+    )
 
 
-def _interrupt(connection: WireConnection, event_id: str) -> float:
-    text = f"{PARALLEL_TOOLS} tools"
+def _interrupt(
+    connection: WireConnection, event_id: str, text: str, cards: int
+) -> float:
     message = {"type": "user.message", "event_id": event_id, "text": text}
     before = connection.frames
     connection.send(json.dumps(message))
-    # The turn's card and one a tool.
-    watch([connection], _counter(before + 1 + PARALLEL_TOOLS))
+    # The turn's own card, too.
+    watch([connection], _counter(before + 1 + cards))
     start = time.perf_counter()
     connection.send(json.dumps({"type": "session.interrupt"}))
     await_turns([connection])

@@ -16,7 +16,8 @@ The tree judges before a frame is made; what it refuses was never legal to send.
 Spec: EMIT 3.2, 5, 6; Rulings E7, E10, E12.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -42,6 +43,9 @@ _LEAVES = frozenset(
     }
 )
 
+#: Children of a card that has none.
+_NO_CARDS: Final[Mapping[str, "Card"]] = {}
+
 
 class Card(msgspec.Struct, kw_only=True, eq=False):
     """What the writer must remember of a card while frames may come for it.
@@ -62,6 +66,8 @@ class Card(msgspec.Struct, kw_only=True, eq=False):
     last_event_ms: int = 0
     #: A step that has not begun yet. Spec: Ruling E19.
     is_queued: bool = False
+    #: Its place in the order of adding, from 1; 0 before a tree has it.
+    place: int = 0
     #: Streams and role of the kind, looked up once: a card may get thousands of
     #: frames, and hashing an enum costs more than comparing it.
     channels: tuple[Channel, ...] = ()
@@ -85,9 +91,10 @@ class CardTree:
     def __init__(self, used_ids: Iterable[str] = ()) -> None:
         self._used = set(used_ids)
         self._cards: dict[str, Card] = {}
-        # Open tracked cards apart: a turn of ten thousand closed tools must not be
-        # walked at each close.
-        self._open: dict[str, Card] = {}
+        # Of each card those children that are open, or have something open below
+        # them: neither ten thousand closed tools nor the whole turn may be walked
+        # at each close.
+        self._live: dict[str, dict[str, Card]] = {}
 
     def is_free(self, card_id: str) -> bool:
         """Tell whether no card of the session has had this id."""
@@ -105,17 +112,11 @@ class CardTree:
             raise LocalProtocolError(f"card id {card.card_id!r} was used before")
         self._check_parent(card)
         self._check_agent(card)
-        self._used.add(card.card_id)
-        self._cards[card.card_id] = card
-        if card.kind in TRACKED_KINDS:
-            self._open[card.card_id] = card
+        self._enter(card)
 
     def adopt(self, card: Card) -> None:
         """Enter a card that the log already holds, as it stands there."""
-        self._used.add(card.card_id)
-        self._cards[card.card_id] = card
-        if card.is_open and card.kind in TRACKED_KINDS:
-            self._open[card.card_id] = card
+        self._enter(card)
 
     def _check_parent(self, card: Card) -> None:
         if card.parent_card_id is None:
@@ -176,31 +177,63 @@ class CardTree:
         if card.kind not in TRACKED_KINDS:
             raise LocalProtocolError(f"a {card.kind} card is never closed")
         was_open, card.is_open = card.is_open, False
-        self._open.pop(card.card_id, None)
+        self._hide_above(card)
         return was_open
 
     def open_below(self, card_id: str) -> list[Card]:
         """Return the open tracked cards below a card, children before parents.
 
         The card itself is not among them. Of two siblings the later added comes
-        first.
+        first. The work is that of the cards that are returned, and of closed ones
+        between them.
 
         Spec: Ruling E10.
         """
-        return [
-            card
-            for card in reversed(self._open.values())
-            if self._is_below(card, card_id)
-        ]
+        found: list[Card] = []
+        walked = [self._live.get(card_id, _NO_CARDS)]
+        while walked:
+            for child in walked.pop().values():
+                if _may_be_closed(child):
+                    found.append(child)
+                below = self._live.get(child.card_id)
+                if below:
+                    walked.append(below)
+        # A parent was added before its children.
+        found.sort(key=_place, reverse=True)
+        return found
 
-    def _is_below(self, card: Card, ancestor_id: str) -> bool:
-        parent_id = card.parent_card_id
-        while parent_id is not None:
-            if parent_id == ancestor_id:
-                return True
-            parent = self._cards.get(parent_id)
-            parent_id = parent.parent_card_id if parent else None
-        return False
+    def _enter(self, card: Card) -> None:
+        self._used.add(card.card_id)
+        self._cards[card.card_id] = card
+        card.place = len(self._cards)
+        if _may_be_closed(card) or card.card_id in self._live:
+            self._show_above(card)
+
+    def _show_above(self, card: Card) -> None:
+        """Have all above an open card know that something is open below them."""
+        child: Card | None = card
+        while child is not None and child.parent_card_id is not None:
+            siblings = self._live.setdefault(child.parent_card_id, {})
+            if child.card_id in siblings:
+                return
+            siblings[child.card_id] = child
+            child = self._cards.get(child.parent_card_id)
+
+    def _hide_above(self, card: Card) -> None:
+        """Have those above a closed card forget it, and what closed before it.
+
+        Each closed card is passed once: by the last that closes below it.
+        """
+        child: Card | None = card
+        while child is not None and child.parent_card_id is not None:
+            if _may_be_closed(child) or child.card_id in self._live:
+                return
+            siblings = self._live.get(child.parent_card_id, {})
+            siblings.pop(child.card_id, None)
+            if siblings:
+                return
+            self._live.pop(child.parent_card_id, None)
+            child = self._cards.get(child.parent_card_id)
 
     def forget_turn(self) -> None:
         """Drop what is remembered of the ended turn, except that ids are used.
@@ -210,4 +243,12 @@ class CardTree:
         for card in self._cards.values():
             card.is_open = False
         self._cards.clear()
-        self._open.clear()
+        self._live.clear()
+
+
+def _may_be_closed(card: Card) -> bool:
+    return card.is_open and card.kind in TRACKED_KINDS
+
+
+def _place(card: Card) -> int:
+    return card.place

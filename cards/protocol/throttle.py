@@ -25,10 +25,15 @@ class TickThrottle(Generic[Tick]):
         self._interval_ms = interval_ms
         self._next_ms: dict[Key, int] = {}
         self._waiting: dict[Key, Tick] = {}
+        # Thousands of cards may close together: none may walk the keys of all.
+        self._keys: dict[str, list[Key]] = {}
 
     def offer(self, key: Key, tick: Tick, *, now_ms: int) -> Tick | None:
         """Return the tick if it may go out now, else keep it and return None."""
-        if now_ms < self._next_ms.get(key, now_ms):
+        next_ms = self._next_ms.get(key)
+        if next_ms is None:
+            self._keys.setdefault(key[0], []).append(key)
+        elif now_ms < next_ms:
             self._waiting[key] = tick
             return None
         self._waiting.pop(key, None)
@@ -43,6 +48,7 @@ class TickThrottle(Generic[Tick]):
         """Return and forget the waiting tick of a key, whether due or not."""
         tick = self._waiting.pop(key, None)
         if tick is not None:
+            # It waits because another one went out: the key is known.
             self._next_ms[key] = now_ms + self._interval_ms
         return tick
 
@@ -53,7 +59,7 @@ class TickThrottle(Generic[Tick]):
 
         Spec: Ruling E20.
         """
-        keys = [key for key in self._next_ms if key[0] == card_id]
+        keys = self._keys.pop(card_id, [])
         for key in keys:
             del self._next_ms[key]
         return [self._waiting.pop(key) for key in keys if key in self._waiting]

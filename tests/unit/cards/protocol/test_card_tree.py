@@ -1,4 +1,8 @@
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cards.protocol.card_tree import Card, CardTree
 from cards.protocol.errors import LocalProtocolError
@@ -16,6 +20,20 @@ INNER_KINDS = [kind for kind in CardKind if kind not in {*LEAVES, CardKind.TURN}
 UNTRACKED = [kind for kind in CardKind if kind not in TRACKED_KINDS]
 
 
+class CountedCard(Card):
+    """A card that counts how often anything of it is looked at.
+
+    Attributes:
+        looks: By all of them together.
+    """
+
+    looks = 0
+
+    def __getattribute__(self, name: str) -> Any:
+        CountedCard.looks += 1
+        return super().__getattribute__(name)
+
+
 def make_card(
     card_id: str,
     kind: CardKind,
@@ -23,8 +41,9 @@ def make_card(
     *,
     agent_id: str = "main",
     is_open: bool = True,
+    shape: type[Card] = Card,
 ) -> Card:
-    return Card(
+    return shape(
         card_id=card_id,
         kind=kind,
         parent_card_id=parent,
@@ -392,6 +411,129 @@ class TestOpenBelow:
         tree.adopt(make_card("tool_1", CardKind.TOOL, "gone"))
 
         assert tree.open_below("turn_1") == []
+
+    def test_finds_what_was_adopted_before_its_parent(self) -> None:
+        tree = CardTree()
+
+        tree.adopt(make_card("tool_1", CardKind.TOOL, "msg_1"))
+        tree.adopt(make_card("msg_1", CardKind.MESSAGE, "turn_1", is_open=False))
+
+        assert ids(tree.open_below("turn_1")) == ["tool_1"]
+
+    def test_finds_what_is_added_below_cards_that_are_all_closed(self) -> None:
+        """Sub-agents may go on below what is closed. Spec: Ruling E10."""
+        cards = [
+            make_card("msg_1", CardKind.MESSAGE, "turn_1"),
+            make_card("tool_1", CardKind.TOOL, "msg_1"),
+            make_card("msg_2", CardKind.MESSAGE, "turn_1"),
+        ]
+        tree = grow(*cards)
+        for each in cards[:2]:
+            tree.close(each)
+        assert ids(tree.open_below("turn_1")) == ["msg_2"]
+
+        late = make_card("tool_2", CardKind.TOOL, "tool_1")
+        tree.add(late)
+        assert ids(tree.open_below("turn_1")) == ["tool_2", "msg_2"]
+
+        tree.close(late)
+        assert ids(tree.open_below("turn_1")) == ["msg_2"]
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.booleans())),
+    )
+    def test_finds_what_a_walk_up_from_each_card_finds(
+        self, steps: list[tuple[int, bool, bool]]
+    ) -> None:
+        """Whatever is added and closed in whatever order. Spec: Ruling E10."""
+        tree = CardTree()
+        cards = [make_card("turn_1", CardKind.TURN)]
+        tree.add(cards[0])
+        for number, is_close, is_tracked in steps:
+            chosen = cards[number % len(cards)]
+            if is_close and chosen.kind in TRACKED_KINDS:
+                tree.close(chosen)
+            elif not is_close and chosen.kind in TRACKED_KINDS:
+                kind = CardKind.TOOL if is_tracked else CardKind.TODO
+                cards.append(make_card(f"c{len(cards)}", kind, chosen.card_id))
+                tree.add(cards[-1])
+
+        for each in cards:
+            assert tree.open_below(each.card_id) == [
+                card
+                for card in reversed(cards)
+                if card.is_open
+                and card.kind in TRACKED_KINDS
+                and is_below(card, each, tree)
+            ]
+
+
+def is_below(card: Card, ancestor: Card, tree: CardTree) -> bool:
+    while card.parent_card_id is not None:
+        parent = tree.find(card.parent_card_id)
+        assert parent is not None
+        if parent is ancestor:
+            return True
+        card = parent
+    return False
+
+
+def counted(tree: CardTree, count: int, *, is_nested: bool) -> list[Card]:
+    """Add tools that count the looks, under each other or all under the turn."""
+    cards: list[Card] = []
+    for number in range(count):
+        parent = f"c{number - 1}" if is_nested and number else "turn_1"
+        cards.append(make_card(f"c{number}", CardKind.TOOL, parent, shape=CountedCard))
+        tree.add(cards[-1])
+    CountedCard.looks = 0
+    return cards
+
+
+def looks_at_closing(count: int, *, is_nested: bool, from_above: bool) -> int:
+    """Return how often cards are looked at while all of a turn are closed.
+
+    Each is closed as a block does it: first what is open below it, then itself. From
+    above, what is below stays open and closes after it.
+    """
+    tree = grow()
+    cards = counted(tree, count, is_nested=is_nested)
+    for each in cards if from_above else reversed(cards):
+        if not from_above:
+            assert tree.open_below(each.card_id) == []
+        tree.close(each)
+    assert tree.open_below("turn_1") == []
+    return CountedCard.looks
+
+
+class TestWork:
+    """Closing many cards costs each card the same.
+
+    Spec: issue "Liveness and ownership", Interrupt; Ruling E10.
+    """
+
+    @pytest.mark.parametrize("is_nested", [False, True], ids=["side-by-side", "nested"])
+    @pytest.mark.parametrize("from_above", [False, True], ids=["below", "above"])
+    def test_of_closing_grows_with_the_cards(
+        self, is_nested: bool, from_above: bool
+    ) -> None:
+        few = looks_at_closing(100, is_nested=is_nested, from_above=from_above)
+        many = looks_at_closing(1000, is_nested=is_nested, from_above=from_above)
+
+        assert few >= 100
+        assert many <= 11 * few
+
+    def test_of_a_card_does_not_grow_with_those_above(self) -> None:
+        looks = []
+        for depth in (10, 500):
+            tree = grow()
+            counted(tree, depth, is_nested=True)
+            last = make_card("last", CardKind.TOOL, f"c{depth - 1}", shape=CountedCard)
+            CountedCard.looks = 0
+            tree.add(last)
+            tree.close(last)
+            looks.append(CountedCard.looks)
+
+        assert looks[0] == looks[1] > 0
 
 
 class TestForgetTurn:

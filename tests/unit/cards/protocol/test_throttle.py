@@ -206,3 +206,28 @@ class TestAnyRun:
         out = {number for sent in run.sent.values() for _, number in sent}
         assert set(run.newest.values()) <= out | set(drained)
         assert out.isdisjoint(drained)
+
+
+class ComparedId(str):
+    """An id that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        ComparedId.comparisons += 1
+        return str.__eq__(self, other)
+
+
+class TestWork:
+    def test_looks_at_the_keys_of_this_card_alone(self) -> None:
+        """Thousands of cards may close together. Spec: Ruling E10."""
+        throttle = TickThrottle[str](250)
+        for number in range(1000):
+            throttle.offer((f"tool_{number}", "progress"), "a", now_ms=0)
+            throttle.offer((f"tool_{number}", "progress"), "b", now_ms=1)
+        wanted = ComparedId("tool_700")
+
+        assert throttle.drain(wanted) == ["b"]
+        assert ComparedId.comparisons <= 10

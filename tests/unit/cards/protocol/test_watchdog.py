@@ -3,6 +3,8 @@
 Spec: Ruling E13; cases HC-43, HC-44, HC-46, FR-51, FR-55.
 """
 
+from typing import Any
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -208,6 +210,40 @@ class TestNextLook:
         windows = {CardKind.TOOL: 0}
 
         assert look(chain(), windows_ms=windows, now_ms=5) == Look([], None)
+
+
+class CountedCard(Card):
+    """A card that counts how often anything of it is looked at."""
+
+    looks = 0
+
+    def __getattribute__(self, name: str) -> Any:
+        CountedCard.looks += 1
+        return super().__getattribute__(name)
+
+
+class TestWork:
+    @pytest.mark.parametrize("is_nested", [False, True], ids=["side-by-side", "nested"])
+    def test_of_a_look_grows_with_the_cards(self, is_nested: bool) -> None:
+        """Also when all of them are silent. Spec: Ruling E13."""
+        looks = []
+        for count in (100, 1000):
+            cards = [
+                CountedCard(
+                    card_id=str(number),
+                    kind=CardKind.TOOL,
+                    parent_card_id=str(number - 1 if is_nested else 0),
+                    agent_id="main",
+                    agent_run_id=None,
+                    opened_ms=1,
+                )
+                for number in range(count)
+            ]
+            CountedCard.looks = 0
+            look(cards, windows_ms=DEFAULT_WINDOWS_MS, now_ms=2 * MINUTE + 1)
+            looks.append(CountedCard.looks)
+
+        assert 0 < looks[1] <= 11 * looks[0]
 
 
 numbers = st.integers(0, 99)
