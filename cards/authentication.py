@@ -7,14 +7,14 @@
 | a session cookie of a signed-in user | that user |
 | a session cookie of a browser, where anonymous use is allowed | that browser |
 | none of these, where anonymous use is allowed | `anonymous` |
-| a token in its address | nobody: addresses end up in logs |
+
+What carries a secret in its address comes no further than `cards.address_guard`.
 
 Spec: Ruling E27; interfaces.md, WebSocket.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 from django.conf import settings
 from django.contrib.auth import (
@@ -29,7 +29,7 @@ from django.http import HttpRequest, parse_cookie
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from cards.access_tokens import TOKEN_PREFIX, find_token, valid_tokens
+from cards.access_tokens import find_token, valid_tokens
 from cards.browser_sessions import SessionStore
 from cards.database import run_in_database
 from cards.principals import (
@@ -37,14 +37,6 @@ from cards.principals import (
     Principal,
     browser_principal,
     user_principal,
-)
-
-#: Names under which clients put secrets into addresses.
-_SECRET_PARAMETERS = frozenset(
-    {
-        *("token", "access_token", "auth_token", "bearer", "authorization", "auth"),
-        *("api_key", "apikey", "jwt", "sessionid"),
-    }
 )
 
 _BEARER = "bearer"
@@ -65,14 +57,6 @@ class Identity:
     session_key: str | None = field(default=None, repr=False)
 
 
-def has_secret_in_address(query: str) -> bool:
-    """Tell whether a query string carries what may be a secret."""
-    return any(
-        name.lower() in _SECRET_PARAMETERS or value.startswith(TOKEN_PREFIX)
-        for name, value in parse_qsl(query, keep_blank_values=True)
-    )
-
-
 def identity_of_request(
     request: HttpRequest, *, allow_anonymous: bool
 ) -> Identity | None:
@@ -80,8 +64,6 @@ def identity_of_request(
 
     Spec: Ruling E27.
     """
-    if has_secret_in_address(request.META.get("QUERY_STRING", "")):
-        return None
     token = _bearer_of_header(request.headers.get("Authorization", ""))
     if token is not None:
         return _identity_of_token(token)
@@ -126,8 +108,6 @@ async def identity_of_scope(
 
     Spec: Ruling E27.
     """
-    if has_secret_in_address(scope.get("query_string", b"").decode("latin1")):
-        return None
     token = _token_of_scope(scope)
     if token is not None:
         return await run_in_database(_identity_of_token, token)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotAuthenticated, ParseError
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from cards.authentication import has_secret_in_address, identity_of_request
+from cards.authentication import identity_of_request
 from cards.principals import Principal
 
 if TYPE_CHECKING:
@@ -57,24 +57,7 @@ class CardwireAuthentication(SessionAuthentication):
         return "Bearer"
 
 
-class KeepsSecrets(BasePermission):
-    """Let through everybody who has no secret in the address."""
-
-    def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Let the request through.
-
-        Raises:
-            ParseError: There is a secret in its address.
-        """
-        if has_secret_in_address(request._request.META.get("QUERY_STRING", "")):
-            raise ParseError(
-                "a token does not belong into an address, which ends up in logs;"
-                " allowed: Authorization: Bearer"
-            )
-        return True
-
-
-class OwnsSessions(KeepsSecrets):
+class OwnsSessions(BasePermission):
     """Let through whoever may own sessions."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
@@ -83,9 +66,7 @@ class OwnsSessions(KeepsSecrets):
         Raises:
             NotAuthenticated: It speaks for no principal. Django REST framework would
                 call that forbidden when there is a good cookie beside a bad token.
-            ParseError: There is a secret in its address.
         """
-        super().has_permission(request, view)
         if principal_of(request) is None:
             raise NotAuthenticated(
                 "sign in first, or show a token that holds as Authorization: Bearer"

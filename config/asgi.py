@@ -14,6 +14,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import OriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from cards.address_guard import AddressGuard, address_for_logs  # noqa: E402
 from cards.consumers import CardConsumer  # noqa: E402
 from cards.protocol.close_codes import CloseCode  # noqa: E402
 from cards.routing import websocket_routes  # noqa: E402
@@ -65,6 +66,7 @@ install(
     stalled_after_s=settings.CARDWIRE_STALLED_AFTER_S,
     on_start=start,
     on_stop=stop,
+    address_for_logs=address_for_logs,
     # Beyond the grace: the log's patience, and the sockets' own grace.
     stop_timeout_s=settings.CARDWIRE_STOP_GRACE_S + 15,
 )
@@ -77,13 +79,14 @@ consumer = CardConsumer.as_asgi(
     allow_anonymous=settings.CARDWIRE_ALLOW_ANONYMOUS,
 )
 
-
-application = ProtocolTypeRouter(
-    {
-        "http": http_application,
-        "websocket": BrowserOriginValidator(
-            URLRouter(websocket_routes(consumer)),
-            settings.ALLOWED_HOSTS,
-        ),
-    }
+application = AddressGuard(
+    ProtocolTypeRouter(
+        {
+            "http": http_application,
+            "websocket": BrowserOriginValidator(
+                URLRouter(websocket_routes(consumer)),
+                settings.ALLOWED_HOSTS,
+            ),
+        }
+    )
 )

@@ -245,6 +245,7 @@ def install(
     stalled_after_s: float,
     on_start: Callable[[], None],
     on_stop: Callable[[], Awaitable[None]],
+    address_for_logs: Callable[[str], str],
     stop_timeout_s: float = STOP_TIMEOUT_S,
 ) -> None:
     """Have daphne make our protocol for every WebSocket of this process.
@@ -255,6 +256,7 @@ def install(
             with 1013; 0 for never.
         on_start: Called once the event loop runs.
         on_stop: Awaited on SIGTERM and SIGINT while all sockets still work.
+        address_for_logs: What the access log may keep of an address.
         stop_timeout_s: Seconds after which the process ends all the same.
 
     On another server nothing calls `on_start` and `on_stop`.
@@ -284,15 +286,15 @@ def install(
     server.Server.kill_all_applications = stop_first
     log_action = server.Server.log_action
 
-    def log_without_query(
+    def log_without_secrets(
         self: Any, protocol: str, action: str, details: dict[str, Any]
     ) -> None:
         # People put secrets into addresses, and we refuse them; the access log must
         # not keep them either. Spec: case FR-129.
-        path = str(details.get("path", "")).partition("?")[0]
+        path = address_for_logs(str(details.get("path", "")))
         log_action(self, protocol, action, details | {"path": path})
 
-    server.Server.log_action = log_without_query
+    server.Server.log_action = log_without_secrets
 
 
 def _start(on_start: Callable[[], None]) -> None:

@@ -99,18 +99,48 @@ class TestHandshake:
         assert refused(url, additional_headers=bearer(bad)) == 403
         assert refused(url, subprotocols=["bearer", bad]) == 403
         assert refused(url, additional_headers={"Cookie": "sessionid=SECRET"}) == 403
-        for secret in (token, bad):
-            for name in ("token", "access_token"):
-                assert refused(f"{url}?{name}={secret}") == 403
-                with pytest.raises(urllib.error.HTTPError) as answer:
-                    urllib.request.urlopen(f"{closed.url}/v1/sessions?{name}={secret}")
-                assert answer.value.code == 400
-                assert secret not in answer.value.read().decode()
         with CardClient(url, bearer(token)):
             pass
 
         assert token not in closed.log
         assert "SECRET" not in closed.log
+
+    def test_refuses_secrets_in_any_address_and_keeps_them_nowhere(
+        self, closed: CardwireServer, token: str, cookie: str
+    ) -> None:
+        """Case FR-129: of pages, routes and sockets, also for who is signed in."""
+        encoded = "".join(f"%{ord(letter):02x}" for letter in token)
+        queries = [f"token={token}", "access_token=SECRET", f"x=Bearer%20{token}"]
+        queries += [
+            token,
+            f"x={encoded}",
+            f"next=%2F%3Ftoken%3D{encoded}",
+            "jwt=SECRET",
+        ]
+        paths = ["/", "/sign-in/", "/admin/", "/admin/login/", "/v1/sessions", "/none"]
+        addresses = [f"{path}?{query}" for path in paths for query in queries]
+        for address in [*addresses, f"/v1/sessions/{token}", f"/{encoded}"]:
+            request = urllib.request.Request(
+                closed.url + address, headers={"Cookie": cookie}
+            )
+            with pytest.raises(urllib.error.HTTPError) as refusal:
+                urllib.request.urlopen(request)
+            said = str(refusal.value.headers) + refusal.value.read().decode()
+            assert refusal.value.code == 400, address
+            assert "does not belong into an address" in said
+            assert not any(secret in said for secret in (token, encoded, "SECRET"))
+        sockets = [f"{closed.socket_url}?{query}" for query in queries]
+        for socket_url in [*sockets, f"{closed.socket_url}/{token}"]:
+            assert refused(socket_url, additional_headers={"Cookie": cookie}) == 403
+        with CardClient(closed.socket_url, bearer(token)):
+            pass
+
+        # All of them are in the access log.
+        assert '"GET /sign-in/" 400' in closed.log
+        assert '"GET (secret)" 400' in closed.log
+        assert '"WSREJECT (secret)"' in closed.log
+        for secret in (token, encoded, "SECRET", token[4:]):
+            assert secret not in closed.log
 
     def test_refuses_a_page_of_another_site(
         self, closed: CardwireServer, token: str, cookie: str
