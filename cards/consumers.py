@@ -16,7 +16,7 @@ from cards.admission import Admission, Visit
 from cards.authentication import Identity, identity_of_scope, offers_bearer
 from cards.live.connection import Connection
 from cards.live.hub import Hub
-from cards.protocol.client_messages import AnyClientMessage, Ping
+from cards.protocol.client_messages import AnyClientMessage, FrameLimits, Ping
 from cards.protocol.close_codes import CloseCode
 from cards.protocol.codec import decode_client_message
 from cards.protocol.errors import RemoteProtocolError, make_error, refuse
@@ -24,10 +24,6 @@ from cards.protocol.kinds import ErrorType
 from cards.transport import SendTransport, open_transport
 
 logger = logging.getLogger(__name__)
-
-#: Frames of one client that may wait to be handled; a client that sends faster is
-#: told so. Spec: none; ours.
-MAX_WAITING_FRAMES = 256
 
 #: Of the largest frame, how many may wait by their size.
 MAX_WAITING_LARGE_FRAMES = 2
@@ -46,6 +42,9 @@ class CardConsumer(AsyncConsumer):
         idle_timeout_s: Seconds of silence after which the socket is closed; 0 for
             never.
         max_frame_bytes: Largest text frame.
+        max_waiting_frames: Frames of one client that may wait to be handled; one that
+            sends faster is told so.
+        limits: What a frame may hold.
         allow_anonymous: Whether clients that nobody signed in may own sessions.
     """
 
@@ -60,12 +59,16 @@ class CardConsumer(AsyncConsumer):
         admission: Admission,
         idle_timeout_s: int,
         max_frame_bytes: int,
+        max_waiting_frames: int,
+        limits: FrameLimits,
         allow_anonymous: bool,
     ) -> None:
         self._hub = hub
         self._admission = admission
         self._idle_timeout_s = idle_timeout_s
         self._max_frame_bytes = max_frame_bytes
+        self._max_waiting_frames = max_waiting_frames
+        self._limits = limits
         self._allow_anonymous = allow_anonymous
         self._transport: Any = None
         self._connection: Connection | None = None
@@ -123,7 +126,11 @@ class CardConsumer(AsyncConsumer):
 
     async def _greet(self, identity: Identity) -> None:
         connection = Connection(
-            self._hub, self._transport, identity.principal, admit=self._admit
+            self._hub,
+            self._transport,
+            identity.principal,
+            admit=self._admit,
+            limits=self._limits,
         )
         try:
             self._visit = self._admission.enter(identity, self._transport.close)
@@ -152,12 +159,13 @@ class CardConsumer(AsyncConsumer):
         elif text is not None and _is_ping(text):
             connection.pong()
         elif self._is_full(text or ""):
-            connection.tell_error(
+            connection.refuse(
+                text or "",
                 make_error(
                     ErrorType.OVERLOADED,
                     f"{self._frames.qsize()} frames wait; this one had no effect",
                     code="TOO_MANY_FRAMES",
-                )
+                ),
             )
         else:
             self._waiting_chars += len(text or "")
@@ -166,7 +174,7 @@ class CardConsumer(AsyncConsumer):
     def _is_full(self, text: str) -> bool:
         most_chars = MAX_WAITING_LARGE_FRAMES * self._max_frame_bytes
         return (
-            self._frames.qsize() >= MAX_WAITING_FRAMES
+            self._frames.qsize() >= self._max_waiting_frames
             or self._waiting_chars + len(text) > most_chars
         )
 

@@ -6,21 +6,24 @@ from typing import Any
 
 from django.core.asgi import get_asgi_application
 
+from config.environment import one_line_when_wrong
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-http_application = get_asgi_application()
+with one_line_when_wrong():
+    http_application = get_asgi_application()
 
 # Everything below needs Django's apps.
-from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import OriginValidator  # noqa: E402
-from django.conf import settings  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import OriginValidator
+from django.conf import settings
 
-from cards.address_guard import AddressGuard, address_for_logs  # noqa: E402
-from cards.consumers import CardConsumer  # noqa: E402
-from cards.protocol.close_codes import CloseCode  # noqa: E402
-from cards.routing import websocket_routes  # noqa: E402
-from cards.transport.daphne import install, sockets  # noqa: E402
-from config.wiring import admission, hub  # noqa: E402
-from prompts.signals import settled  # noqa: E402
+from cards.address_guard import AddressGuard, address_for_logs
+from cards.consumers import CardConsumer
+from cards.protocol.close_codes import CloseCode
+from cards.routing import websocket_routes
+from cards.transport.daphne import install, sockets
+from config.wiring import admission, frame_limits, hub
+from prompts.signals import settled
 
 
 class BrowserOriginValidator(OriginValidator):
@@ -61,6 +64,10 @@ async def stop() -> None:
     await sockets.close_all(CloseCode.GOING_AWAY)
 
 
+with one_line_when_wrong():
+    # Made here, so that the engine is looked at before anybody is served.
+    hub()
+
 install(
     max_message_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
     stalled_after_s=settings.CARDWIRE_STALLED_AFTER_S,
@@ -76,6 +83,8 @@ consumer = CardConsumer.as_asgi(
     admission=admission(),
     idle_timeout_s=settings.CARDWIRE_IDLE_TIMEOUT_S,
     max_frame_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
+    max_waiting_frames=settings.CARDWIRE_MAX_WAITING_FRAMES,
+    limits=frame_limits(),
     allow_anonymous=settings.CARDWIRE_ALLOW_ANONYMOUS,
 )
 

@@ -8,20 +8,32 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
-from environs import Env, validate
 
+from cards.protocol.client_messages import MAX_BLOCKS
+from cards.protocol.json_form import MAX_DEPTH
 from cards.protocol.kinds import CardKind
 from cards.protocol.watchdog import DEFAULT_WINDOWS_MS
+from config.environment import (
+    database,
+    directory,
+    env,
+    host_names,
+    number,
+    redis_url,
+    switch,
+    whole_number,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = Env()
+#: Bounds of what nobody wants larger, far from where timers and dates overflow.
+A_YEAR_S = 365 * 24 * 3600
+A_CENTURY_DAYS = 36_500
+MANY = 1_000_000_000
 
-DEBUG: bool = env.bool("CARDWIRE_DEBUG", False)
+DEBUG = switch("CARDWIRE_DEBUG", False)
 
-CARDWIRE_DATA_DIR: Path = env.path("CARDWIRE_DATA_DIR", BASE_DIR / "var").resolve()
-CARDWIRE_DATA_DIR.mkdir(parents=True, exist_ok=True)
-
+CARDWIRE_DATA_DIR = directory("CARDWIRE_DATA_DIR", BASE_DIR / "var")
 
 #: Where the workers of this machine keep the locks that tell of their lives.
 CARDWIRE_WORKERS_DIR = CARDWIRE_DATA_DIR / "workers"
@@ -50,7 +62,7 @@ def _secret_key() -> str:
 SECRET_KEY = _secret_key()
 
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-ALLOWED_HOSTS: list[str] = env.list("CARDWIRE_ALLOWED_HOSTS", [])
+ALLOWED_HOSTS = host_names("CARDWIRE_ALLOWED_HOSTS")
 if not ALLOWED_HOSTS:
     if not DEBUG:
         raise ImproperlyConfigured(
@@ -113,7 +125,7 @@ SQLITE_OPTIONS = {
 }
 
 DATABASES = {
-    "default": env.dj_db_url(
+    "default": database(
         "DATABASE_URL",
         f"sqlite:///{CARDWIRE_DATA_DIR / 'cardwire.sqlite3'}",
         conn_max_age=60,
@@ -125,7 +137,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL: str = env.str("REDIS_URL", "")
+REDIS_URL = redis_url("REDIS_URL")
 CHANNEL_LAYERS = {
     "default": (
         {
@@ -192,59 +204,66 @@ REST_FRAMEWORK = {
 CARDWIRE_ENGINE: str = env.str(
     "CARDWIRE_ENGINE", "cards.engines.workspace.WorkspaceEngine"
 )
-CARDWIRE_ALLOW_ANONYMOUS: bool = env.bool("CARDWIRE_ALLOW_ANONYMOUS", DEBUG)
-CARDWIRE_MAX_FRAME_BYTES: int = env.int(
-    "CARDWIRE_MAX_FRAME_BYTES", 16 * 1024 * 1024, validate=validate.Range(min=1024)
+CARDWIRE_ALLOW_ANONYMOUS = switch("CARDWIRE_ALLOW_ANONYMOUS", DEBUG)
+CARDWIRE_MAX_FRAME_BYTES = whole_number(
+    "CARDWIRE_MAX_FRAME_BYTES", 16 * 1024 * 1024, at_least=1024, at_most=1024**3
 )
-CARDWIRE_QUEUE_LIMIT: int = env.int(
-    "CARDWIRE_QUEUE_LIMIT", 8, validate=validate.Range(min=0)
+#: Of a client's frame; what is nested more deeply than by default is never stored.
+CARDWIRE_MAX_JSON_DEPTH = whole_number(
+    "CARDWIRE_MAX_JSON_DEPTH", MAX_DEPTH, at_least=8, at_most=MAX_DEPTH
 )
-CARDWIRE_IDLE_TIMEOUT_S: int = env.int(
-    "CARDWIRE_IDLE_TIMEOUT_S", 90, validate=validate.Range(min=0)
+CARDWIRE_MAX_BLOCKS = whole_number(
+    "CARDWIRE_MAX_BLOCKS", MAX_BLOCKS, at_least=1, at_most=10_000
 )
-CARDWIRE_TICK_INTERVAL_MS: int = env.int(
-    "CARDWIRE_TICK_INTERVAL_MS", 250, validate=validate.Range(min=0)
+CARDWIRE_MAX_WAITING_FRAMES = whole_number(
+    "CARDWIRE_MAX_WAITING_FRAMES", 256, at_least=1, at_most=10_000
 )
-CARDWIRE_LEASE_S: float = env.float(
-    "CARDWIRE_LEASE_S", 15.0, validate=validate.Range(min=1)
+CARDWIRE_QUEUE_LIMIT = whole_number(
+    "CARDWIRE_QUEUE_LIMIT", 8, at_least=0, at_most=10_000
 )
+CARDWIRE_IDLE_TIMEOUT_S = whole_number(
+    "CARDWIRE_IDLE_TIMEOUT_S", 90, at_least=0, at_most=A_YEAR_S
+)
+CARDWIRE_TICK_INTERVAL_MS = whole_number(
+    "CARDWIRE_TICK_INTERVAL_MS", 250, at_least=0, at_most=3_600_000
+)
+CARDWIRE_LEASE_S = number("CARDWIRE_LEASE_S", 15, at_least=1, at_most=3600)
 #: Seconds of silence after which a card of a kind is an orphan; 0 = never.
 CARDWIRE_WATCHDOG_S: dict[CardKind, float] = {
-    kind: env.float(
+    kind: number(
         f"CARDWIRE_WATCHDOG_{kind.upper()}_S",
         default_ms / 1000,
-        validate=validate.Range(min=0),
+        at_least=0,
+        at_most=A_YEAR_S,
     )
     for kind, default_ms in DEFAULT_WINDOWS_MS.items()
 }
-CARDWIRE_STOP_GRACE_S: float = env.float(
-    "CARDWIRE_STOP_GRACE_S", 5.0, validate=validate.Range(min=0, max=60)
+CARDWIRE_STOP_GRACE_S = number("CARDWIRE_STOP_GRACE_S", 5, at_least=0, at_most=60)
+CARDWIRE_STALLED_AFTER_S = number(
+    "CARDWIRE_STALLED_AFTER_S", 30, at_least=0, at_most=A_YEAR_S
 )
-CARDWIRE_STALLED_AFTER_S: float = env.float(
-    "CARDWIRE_STALLED_AFTER_S", 30.0, validate=validate.Range(min=0)
+CARDWIRE_MAX_SESSIONS = whole_number(
+    "CARDWIRE_MAX_SESSIONS", 10_000, at_least=0, at_most=MANY
 )
-CARDWIRE_MAX_SESSIONS: int = env.int(
-    "CARDWIRE_MAX_SESSIONS", 10_000, validate=validate.Range(min=0)
+CARDWIRE_MAX_CONNECTIONS = whole_number(
+    "CARDWIRE_MAX_CONNECTIONS", 1000, at_least=0, at_most=MANY
 )
-CARDWIRE_MAX_CONNECTIONS: int = env.int(
-    "CARDWIRE_MAX_CONNECTIONS", 1000, validate=validate.Range(min=0)
+CARDWIRE_MESSAGES_PER_MINUTE = whole_number(
+    "CARDWIRE_MESSAGES_PER_MINUTE", 600, at_least=0, at_most=MANY
 )
-CARDWIRE_MESSAGES_PER_MINUTE: int = env.int(
-    "CARDWIRE_MESSAGES_PER_MINUTE", 600, validate=validate.Range(min=0)
-)
-CARDWIRE_CREDENTIAL_CHECK_S: float = env.float(
-    "CARDWIRE_CREDENTIAL_CHECK_S", 30.0, validate=validate.Range(min=0)
+CARDWIRE_CREDENTIAL_CHECK_S = number(
+    "CARDWIRE_CREDENTIAL_CHECK_S", 30, at_least=0, at_most=A_YEAR_S
 )
 #: Life of an unanswered prompt; 0 = for ever.
-CARDWIRE_WAIT_TTL_DAYS: float = env.float(
-    "CARDWIRE_WAIT_TTL_DAYS", 15.0, validate=validate.Range(min=0, max=36_500)
+CARDWIRE_WAIT_TTL_DAYS = number(
+    "CARDWIRE_WAIT_TTL_DAYS", 15, at_least=0, at_most=A_CENTURY_DAYS
 )
 #: Seconds between two sweeps of a running server; 0 = none.
-CARDWIRE_SWEEP_INTERVAL_S: float = env.float(
-    "CARDWIRE_SWEEP_INTERVAL_S", 3600.0, validate=validate.Range(min=0)
+CARDWIRE_SWEEP_INTERVAL_S = number(
+    "CARDWIRE_SWEEP_INTERVAL_S", 3600, at_least=0, at_most=A_YEAR_S
 )
-CARDWIRE_EVENT_RETENTION_DAYS: float = env.float(
-    "CARDWIRE_EVENT_RETENTION_DAYS", 0.0, validate=validate.Range(min=0)
+CARDWIRE_EVENT_RETENTION_DAYS = number(
+    "CARDWIRE_EVENT_RETENTION_DAYS", 0, at_least=0, at_most=A_CENTURY_DAYS
 )
 
 LOGGING = {

@@ -14,6 +14,7 @@ from cards.live.hub import Hub
 from cards.live.runtime import RuntimeSettings
 from cards.log.committer import Committer
 from cards.log.store import open_store
+from cards.protocol.client_messages import FrameLimits
 from prompts.book import StoredPromptBook
 
 #: Seconds that a session without work is kept before it is given back.
@@ -33,11 +34,13 @@ def load_engine(dotted_path: str) -> Engine:
         engine_class = import_string(dotted_path.replace(":", "."))
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"CARDWIRE_ENGINE={dotted_path!r} cannot be imported: {error}"
+            f"CARDWIRE_ENGINE={dotted_path!r} cannot be imported: {error};"
+            " allowed: the path of an engine, package.module.Class"
         ) from error
     if not (isinstance(engine_class, type) and issubclass(engine_class, Engine)):
         raise ImproperlyConfigured(
-            f"CARDWIRE_ENGINE={dotted_path!r} is not a subclass of cards.engine.Engine"
+            f"CARDWIRE_ENGINE={dotted_path!r} is not an engine;"
+            " allowed: the path of a subclass of cards.engine.Engine"
         )
     return engine_class()
 
@@ -49,6 +52,13 @@ def admission() -> Admission:
         max_connections=settings.CARDWIRE_MAX_CONNECTIONS,
         messages_per_minute=settings.CARDWIRE_MESSAGES_PER_MINUTE,
         check_interval_s=settings.CARDWIRE_CREDENTIAL_CHECK_S,
+    )
+
+
+def frame_limits() -> FrameLimits:
+    """Return what one frame of a client may hold."""
+    return FrameLimits(
+        depth=settings.CARDWIRE_MAX_JSON_DEPTH, blocks=settings.CARDWIRE_MAX_BLOCKS
     )
 
 

@@ -29,7 +29,9 @@ from cards.operations import (
 from cards.ports import OpenPrompt
 from cards.principals import Principal
 from cards.protocol.client_messages import (
+    DEFAULT_LIMITS,
     AnyClientMessage,
+    FrameLimits,
     Ping,
     PromptUserResponse,
     SessionCreate,
@@ -41,7 +43,12 @@ from cards.protocol.client_messages import (
     check_session_id,
 )
 from cards.protocol.close_codes import CloseCode
-from cards.protocol.codec import PONG, decode_client_message, encode_event
+from cards.protocol.codec import (
+    PONG,
+    decode_client_message,
+    encode_event,
+    name_message,
+)
 from cards.protocol.envelope import Envelope, format_timestamp
 from cards.protocol.errors import (
     ErrorInfo,
@@ -51,7 +58,7 @@ from cards.protocol.errors import (
 )
 from cards.protocol.events import SessionEvent
 from cards.protocol.ids import MAIN_AGENT, mint_event_id, mint_trace_id
-from cards.protocol.json_form import JSONValue, clean_text
+from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import (
     ErrorType,
     ResumeFailure,
@@ -101,6 +108,7 @@ class Connection:
         principal: Who the client is.
         admit: Refuses messages by raising RemoteProtocolError before they have any
             effect.
+        limits: What a frame of the client may hold.
     """
 
     def __init__(
@@ -109,8 +117,10 @@ class Connection:
         transport: Transport,
         principal: Principal,
         admit: Callable[[AnyClientMessage], None],
+        limits: FrameLimits = DEFAULT_LIMITS,
     ) -> None:
         self._hub = hub
+        self._limits = limits
         self._admit = admit
         self._transport = transport
         self._principal = principal
@@ -226,6 +236,19 @@ class Connection:
     def tell_error(self, error: ErrorInfo) -> None:
         """Answer a frame of this client with an error. Spec: EMIT 16."""
         self._tell(SessionEventKind.ERROR, ErrorInner(error=error), Severity.ERROR)
+
+    def refuse(self, text: str, error: ErrorInfo) -> None:
+        """Answer a frame that has no effect, and say which message it held.
+
+        Several may be on their way, so the client must know.
+
+        Spec: EMIT 12, 16.
+        """
+        named = name_message(text)
+        if named:
+            details = {} if error.details is UNSET else error.details
+            error = replace(error, details=details | named)
+        self.tell_error(error)
 
     def report_trouble(self, error: ErrorInfo) -> None:
         """See `Follower.report_trouble`."""
@@ -343,13 +366,12 @@ class Connection:
 
         Spec: EMIT 9, 16; Ruling E22.
         """
-        message: AnyClientMessage | None = None
         try:
-            message = decode_client_message(text)
+            message = decode_client_message(text, self._limits)
             self._admit(message)
             await self._handle(message)
         except Exception as error:  # noqa: BLE001 - the client must hear of each
-            self.tell_error(_about(message, _error_of(error)))
+            self.refuse(text, _error_of(error))
 
     async def _handle(self, message: AnyClientMessage) -> None:
         match message:
@@ -521,21 +543,6 @@ def _error_of(error: Exception) -> ErrorInfo:
         code="NOT_HANDLED",
         retryable=True,
     )
-
-
-def _about(message: AnyClientMessage | None, error: ErrorInfo) -> ErrorInfo:
-    """Say which message an error answers: several may be on their way."""
-    match message:
-        case UserMessage(event_id=str(event_id)):
-            told: dict[str, JSONValue] = {"event_id": event_id}
-        case PromptUserResponse(request_id=request_id):
-            told = {"request_id": request_id}
-        case ToolResult(tool_use_id=tool_use_id):
-            told = {"tool_use_id": tool_use_id}
-        case _:
-            return error
-    details = {} if error.details is UNSET else error.details
-    return replace(error, details=details | told)
 
 
 def _check_trace(live: LiveSession, trace_id: str | None) -> None:

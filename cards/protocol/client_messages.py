@@ -4,7 +4,7 @@ Spec: EMIT 9, 7.3; Ruling E22.
 """
 
 import re
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
@@ -12,14 +12,14 @@ from msgspec import Meta
 from cards.protocol.envelope import MAX_SAFE_INTEGER
 from cards.protocol.errors import RemoteProtocolError, refuse
 from cards.protocol.ids import SESSION_ID_ALLOWED, is_session_id
-from cards.protocol.json_form import JSONValue
+from cards.protocol.json_form import MAX_DEPTH, JSONValue
 
 #: UTF-8 bytes of base64 text in one block, and in one message. Spec: Ruling E22.
 MAX_BLOCK_BYTES = 10 * 1024 * 1024
 MAX_INLINE_BYTES = 20 * 1024 * 1024
 
-#: Blocks in one message; more than any composer makes, so that a frame full of
-#: empty blocks costs nothing. Spec: none; ours.
+#: Blocks in one message unless the operator wants it otherwise; more than any composer
+#: makes, so that a frame full of empty blocks costs nothing. Spec: none; ours.
 MAX_BLOCKS = 256
 
 CoordinatorMode = Literal["react", "plan"]
@@ -28,6 +28,24 @@ ToolResultStatus = Literal["success", "ok", "error", "denied", "timeout", "cance
 
 ClientId = Annotated[str, Meta(min_length=1, max_length=128)]
 Seq = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
+
+
+class FrameLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one client frame may hold.
+
+    Attributes:
+        depth: Levels of nesting.
+        blocks: Of one message.
+
+    Spec: Ruling E22.
+    """
+
+    depth: int = MAX_DEPTH
+    blocks: int = MAX_BLOCKS
+
+
+#: What holds where the operator decided nothing.
+DEFAULT_LIMITS: Final = FrameLimits()
 
 
 class ClientMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -163,8 +181,13 @@ _MESSAGE_OF_TYPE: dict[str, type[AnyClientMessage]] = {
 }
 
 
-def read_client_message(frame: JSONValue) -> AnyClientMessage:
+def read_client_message(
+    frame: JSONValue, limits: FrameLimits = DEFAULT_LIMITS
+) -> AnyClientMessage:
     """Return the client message in a decoded frame.
+
+    Args:
+        limits: Of its depth nothing is looked at any more.
 
     Raises:
         RemoteProtocolError: The type is unknown or a field breaks its rule; the
@@ -194,7 +217,7 @@ def read_client_message(frame: JSONValue) -> AnyClientMessage:
         message = msgspec.convert(frame, shape)
     except msgspec.ValidationError as error:
         raise refuse_field(str(error)) from error
-    _check(message)
+    _check(message, limits)
     return message
 
 
@@ -258,9 +281,9 @@ def refuse_field(validation: str, *, under: str = "") -> RemoteProtocolError:
     )
 
 
-def _check(message: AnyClientMessage) -> None:
+def _check(message: AnyClientMessage, limits: FrameLimits) -> None:
     if isinstance(message, UserMessage):
-        _check_blocks(blocks_of(message))
+        _check_blocks(blocks_of(message), limits.blocks)
     elif isinstance(message, SessionCreate) and message.session_id is not None:
         check_session_id(message.session_id)
 
@@ -307,7 +330,7 @@ def text_of(message: UserMessage) -> str:
     )
 
 
-def _check_blocks(blocks: list[ContentBlock]) -> None:
+def _check_blocks(blocks: list[ContentBlock], max_blocks: int) -> None:
     if not blocks:
         raise refuse(
             "the message is empty",
@@ -315,12 +338,12 @@ def _check_blocks(blocks: list[ContentBlock]) -> None:
             field="content",
             allowed="at least one block",
         )
-    if len(blocks) > MAX_BLOCKS:
+    if len(blocks) > max_blocks:
         raise refuse(
             f"content has {len(blocks)} blocks",
             code="TOO_MANY_BLOCKS",
             field="content",
-            allowed=f"at most {MAX_BLOCKS}",
+            allowed=f"at most {max_blocks}",
         )
     for index, block in enumerate(blocks):
         _check_block(f"content[{index}]", block)

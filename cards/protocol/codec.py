@@ -4,11 +4,16 @@ Spec: EMIT 3.1; Rulings E6, E22.
 """
 
 import json
-from typing import NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 import msgspec
 
-from cards.protocol.client_messages import AnyClientMessage, read_client_message
+from cards.protocol.client_messages import (
+    DEFAULT_LIMITS,
+    AnyClientMessage,
+    FrameLimits,
+    read_client_message,
+)
 from cards.protocol.errors import LocalProtocolError, refuse
 from cards.protocol.events import Event
 from cards.protocol.json_form import MAX_DEPTH, JSONValue, clean_text
@@ -41,8 +46,13 @@ def encode_event(event: Event) -> bytes:
         raise LocalProtocolError(f"the event cannot be encoded: {error}") from error
 
 
-def decode_client_message(text: str) -> AnyClientMessage:
+def decode_client_message(
+    text: str, limits: FrameLimits = DEFAULT_LIMITS
+) -> AnyClientMessage:
     """Return the client message in a text frame.
+
+    Args:
+        limits: What it may hold.
 
     Raises:
         RemoteProtocolError: The frame is not strict JSON, or its message breaks
@@ -50,15 +60,76 @@ def decode_client_message(text: str) -> AnyClientMessage:
 
     Spec: EMIT 9; Ruling E22.
     """
-    return read_client_message(decode_json(text))
+    return read_client_message(decode_json(text, limits.depth), limits)
 
 
-def decode_json(text: str) -> JSONValue:
+#: By which field a message of a type is known, in what we say of it as well.
+_ID_FIELDS: Final = {
+    "user.message": "event_id",
+    "prompt.user_response": "request_id",
+    "tool.result": "tool_use_id",
+}
+
+
+class _Named(msgspec.Struct):
+    """A frame as far as its ids; the rest is passed over at the speed of memory."""
+
+    type: object = None
+    event_id: object = None
+    request_id: object = None
+    tool_use_id: object = None
+
+
+_name_decoder = msgspec.json.Decoder(_Named)
+
+#: Characters of a frame that is read a second time, slowly, for its id alone.
+_MAX_ODD_CHARS = 1024 * 1024
+
+#: Characters of an id. Spec: none; that of `ClientId`.
+_MAX_ID_CHARS = 128
+
+
+def name_message(text: str) -> dict[str, JSONValue]:
+    """Return the id by which a client knows the message in a frame, under its name.
+
+    Whatever else is wrong with the frame: the client has to know which of its
+    messages had no effect. Empty when nothing names it.
+
+    Spec: EMIT 9, 12.
+    """
+    try:
+        named = _name_decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        named = _name_oddly(text)
+    id_field = _ID_FIELDS.get(named.type) if isinstance(named.type, str) else None
+    if id_field is None:
+        return {}
+    client_id = getattr(named, id_field)
+    if not isinstance(client_id, str) or not 1 <= len(client_id) <= _MAX_ID_CHARS:
+        return {}
+    return {id_field: clean_text(client_id)}
+
+
+def _name_oddly(text: str) -> _Named:
+    # NaN and halves of surrogate pairs, which msgspec does not read.
+    try:
+        frame = json.loads(text) if len(text) <= _MAX_ODD_CHARS else None
+    except (ValueError, RecursionError):
+        frame = None
+    if not isinstance(frame, dict):
+        return _Named()
+    return _Named(**{each: frame.get(each) for each in _Named.__struct_fields__})
+
+
+def decode_json(text: str, max_depth: int = MAX_DEPTH) -> JSONValue:
     """Return the JSON value in `text`, with NUL in strings replaced by U+FFFD.
 
+    Args:
+        max_depth: Levels of nesting.
+
     Raises:
-        RemoteProtocolError: Not JSON, more than 64 levels deep, a key given twice,
-            NaN or Infinity, or half of a surrogate pair.
+        RemoteProtocolError: Not JSON, nested more deeply, a key given twice, NaN or
+            Infinity, or half of a surrogate pair.
 
     Spec: Ruling E22.
     """
@@ -70,15 +141,15 @@ def decode_json(text: str) -> JSONValue:
             parse_float=_finite,
             parse_int=_bounded_int,
         )
+        return _clean(value, None, max_depth)
     except json.JSONDecodeError as error:
         raise refuse(
             f"the frame is not JSON: {error.msg} at character {error.pos}",
             code="INVALID_JSON",
             allowed="one JSON object per text frame",
         ) from error
-    except RecursionError as error:
-        raise _too_deep() from error
-    return _clean(value, None, 0)
+    except (RecursionError, _TooDeep) as error:
+        raise _too_deep(max_depth) from error
 
 
 def _object(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
@@ -113,21 +184,21 @@ def _bounded_int(digits: str) -> int:
     return int(digits)
 
 
-def _clean(value: JSONValue, path: _Path, depth: int) -> JSONValue:
+def _clean(value: JSONValue, path: _Path, levels: int) -> JSONValue:
     if isinstance(value, str):
         return _clean_string(value, path)
     if not isinstance(value, dict | list):
         return value
-    if depth >= MAX_DEPTH:
-        raise _too_deep()
+    if not levels:
+        raise _TooDeep
     if isinstance(value, list):
         return [
-            _clean(each, (path, index), depth + 1) for index, each in enumerate(value)
+            _clean(each, (path, index), levels - 1) for index, each in enumerate(value)
         ]
     # Two keys may have become one.
     return _object(
         [
-            (_clean_string(key, (path, key)), _clean(each, (path, key), depth + 1))
+            (_clean_string(key, (path, key)), _clean(each, (path, key), levels - 1))
             for key, each in value.items()
         ]
     )
@@ -156,9 +227,13 @@ def _field(path: _Path) -> str:
     return clean_text(field.removeprefix(".")[:_MAX_FIELD_CHARS])
 
 
-def _too_deep() -> Exception:
+class _TooDeep(Exception):
+    """The limit is known further up."""
+
+
+def _too_deep(max_depth: int) -> Exception:
     return refuse(
         "the frame is nested too deeply",
         code="TOO_DEEP",
-        allowed=f"at most {MAX_DEPTH} levels",
+        allowed=f"at most {max_depth} levels",
     )

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cards.protocol.client_messages import ClientMessage, Ping, SessionResume
+from cards.protocol.client_messages import (
+    ClientMessage,
+    FrameLimits,
+    Ping,
+    SessionResume,
+    UserMessage,
+)
 from cards.protocol.codec import (
     PONG,
     decode_client_message,
     decode_json,
     encode_event,
+    name_message,
 )
 from cards.protocol.errors import ErrorInfo, LocalProtocolError, RemoteProtocolError
 from cards.protocol.events import CardAppend, CardSet
@@ -342,3 +349,83 @@ class TestAnyText:
         encoded = msgspec.json.encode(outcome)
         assert isinstance(outcome, ClientMessage | ErrorInfo)
         assert b"\\u0000" not in encoded
+
+
+class TestLimits:
+    """What the operator decided. Spec: Ruling E22."""
+
+    def test_of_depth(self) -> None:
+        limits = FrameLimits(depth=3)
+
+        assert decode_client_message('{"type":"ping","x":[[]]}', limits) == Ping()
+        with pytest.raises(RemoteProtocolError) as refusal:
+            decode_client_message('{"type":"ping","x":[[[]]]}', limits)
+        assert refusal.value.error.code == "TOO_DEEP"
+        assert refusal.value.error.details == {"allowed": "at most 3 levels"}
+
+    def test_of_blocks(self) -> None:
+        text = '{"type":"user.message","content":[{"text":"a"},{"text":"b"}]}'
+
+        message = decode_client_message(text, FrameLimits(blocks=2))
+        assert isinstance(message, UserMessage)
+        with pytest.raises(RemoteProtocolError) as refusal:
+            decode_client_message(text, FrameLimits(blocks=1))
+        assert refusal.value.error.code == "TOO_MANY_BLOCKS"
+        assert refusal.value.error.details == {
+            "field": "content",
+            "allowed": "at most 1",
+        }
+
+
+MESSAGE = '"type":"user.message","event_id":"m1"'
+NAMED = {
+    "whole": f'{{{MESSAGE},"text":"hi"}}',
+    "empty": f"{{{MESSAGE}}}",
+    "wrong-field": f'{{{MESSAGE},"text":5,"content":{{}}}}',
+    "nan": f'{{{MESSAGE},"x":NaN}}',
+    "too-large-a-number": f'{{{MESSAGE},"x":1e999}}',
+    "half-a-pair": f'{{{MESSAGE},"text":"\\ud800"}}',
+    "key-twice": f'{{{MESSAGE},"text":"a","text":"b"}}',
+    "too-deep": f'{{{MESSAGE},"x":{"[" * 300}{"]" * 300}}}',
+}
+NAMELESS = {
+    "none": '{"type":"user.message","text":"hi"}',
+    "null": '{"type":"user.message","event_id":null}',
+    "number": '{"type":"user.message","event_id":5}',
+    "blank": '{"type":"user.message","event_id":""}',
+    "too-long": f'{{"type":"user.message","event_id":"{"x" * 129}"}}',
+    "no-type": '{"event_id":"m1"}',
+    "odd-type": '{"type":["user.message"],"event_id":"m1"}',
+    "other-type": '{"type":"user.inject","event_id":"m1"}',
+    "other-id": '{"type":"user.message","request_id":"r1"}',
+    "no-json": '{"type":"user.message","event_id":"m1"',
+    "no-object": '["user.message"]',
+    "far-too-deep": f'{{{MESSAGE},"x":{"[" * 20_000}{"]" * 20_000}}}',
+    "no-text": "\ud800",
+    "odd-and-long": f'{{{MESSAGE},"x":NaN,"text":"{"x" * 1024 * 1024}"}}',
+    "binary": "",
+}
+
+
+class TestNameMessage:
+    """A client must know which of its messages had no effect. Spec: EMIT 9, 12."""
+
+    @pytest.mark.parametrize("text", NAMED.values(), ids=NAMED)
+    def test_finds_the_id_whatever_else_is_wrong(self, text: str) -> None:
+        assert name_message(text) == {"event_id": "m1"}
+
+    @pytest.mark.parametrize("text", NAMELESS.values(), ids=NAMELESS)
+    def test_finds_none_where_none_is_clear(self, text: str) -> None:
+        assert name_message(text) == {}
+
+    def test_knows_answers_by_their_own_ids(self) -> None:
+        answer = '{"type":"prompt.user_response","request_id":"r1","event_id":"m1"}'
+        result = '{"type":"tool.result","tool_use_id":"t1","request_id":"r1"}'
+
+        assert name_message(answer) == {"request_id": "r1"}
+        assert name_message(result) == {"tool_use_id": "t1"}
+
+    def test_gives_it_in_the_form_in_which_it_is_stored(self) -> None:
+        text = '{"type":"user.message","event_id":"a\\u0000b\\ud800"}'
+
+        assert name_message(text) == {"event_id": "a\ufffdb\ufffd"}

@@ -1,0 +1,145 @@
+"""Reading the environment: what a variable may hold, and one line when it does not.
+
+Spec: interfaces.md, Environment.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvError, validate
+
+Value = TypeVar("Value")
+
+env = Env()
+
+
+def _read(
+    name: str, allowed: str, parse: Callable[[], Value], *, is_secret: bool = False
+) -> Value:
+    try:
+        return parse()
+    except (EnvError, ValueError) as error:
+        # Without the value where it may hold a password.
+        shown = name if is_secret else f"{name}={os.environ.get(name, '')!r}"
+        raise ImproperlyConfigured(f"{shown} is wrong; allowed: {allowed}") from error
+
+
+def whole_number(name: str, default: int, *, at_least: int, at_most: int) -> int:
+    """Return a whole number within its bounds.
+
+    Raises:
+        ImproperlyConfigured: The variable holds something else.
+    """
+    value: int = _read(
+        name,
+        f"a whole number from {at_least} to {at_most}",
+        lambda: env.int(name, default, validate=validate.Range(at_least, at_most)),
+    )
+    return value
+
+
+def number(name: str, default: float, *, at_least: float, at_most: float) -> float:
+    """Return a number within its bounds, fractions allowed.
+
+    Raises:
+        ImproperlyConfigured: The variable holds something else.
+    """
+    value: float = _read(
+        name,
+        f"a number from {at_least:g} to {at_most:.12g}, such as 1.5",
+        lambda: env.float(name, default, validate=validate.Range(at_least, at_most)),
+    )
+    return value
+
+
+def switch(name: str, default: bool) -> bool:
+    """Return whether something is on.
+
+    Raises:
+        ImproperlyConfigured: The variable holds neither of both.
+    """
+    value: bool = _read(name, "1 or 0", lambda: env.bool(name, default))
+    return value
+
+
+def host_names(name: str) -> list[str]:
+    """Return the names in a comma-separated list; empty when there are none.
+
+    Raises:
+        ImproperlyConfigured: One of them is more than a name.
+    """
+
+    def parse() -> list[str]:
+        hosts = [host.strip() for host in env.str(name, "").split(",")]
+        if any("/" in host or len(host.split()) > 1 for host in hosts):
+            raise ValueError
+        return [host for host in hosts if host]
+
+    return _read(name, "names of hosts with commas between, without https://", parse)
+
+
+def database(name: str, default: str, **options: Any) -> dict[str, Any]:
+    """Return Django's settings of the database behind a URL.
+
+    Raises:
+        ImproperlyConfigured: There is no such URL.
+    """
+    allowed = "a URL such as postgres://user:password@host:5432/name"
+
+    def parse() -> dict[str, Any]:
+        settings: dict[str, Any] = env.dj_db_url(name, default, **options)
+        return settings
+
+    found = _read(name, allowed, parse, is_secret=True)
+    if not found.get("ENGINE"):
+        raise ImproperlyConfigured(f"{name} is wrong; allowed: {allowed}")
+    return found
+
+
+def redis_url(name: str) -> str:
+    """Return the URL of a Redis server; "" for none.
+
+    Raises:
+        ImproperlyConfigured: It is the URL of something else.
+    """
+
+    def parse() -> str:
+        url: str = env.str(name, "")
+        if url and not url.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError
+        return url
+
+    return _read(name, "a URL such as redis://host:6379", parse, is_secret=True)
+
+
+def directory(name: str, default: Path) -> Path:
+    """Return a directory, made if need be.
+
+    Raises:
+        ImproperlyConfigured: It cannot be made.
+    """
+    path: Path = env.path(name, default).resolve()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ImproperlyConfigured(
+            f"{name}={str(path)!r} is wrong ({error}); allowed: a directory that is"
+            " there or may be made"
+        ) from error
+    return path
+
+
+@contextmanager
+def one_line_when_wrong() -> Iterator[None]:
+    """End the process with the reason alone when a setting is wrong.
+
+    An operator who mistyped a number has no use for a traceback.
+    """
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"cardwire: {' '.join(str(error).split())}") from None
