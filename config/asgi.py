@@ -22,8 +22,12 @@ from cards.consumers import CardConsumer
 from cards.protocol.close_codes import CloseCode
 from cards.routing import websocket_routes
 from cards.transport.daphne import install, sockets
+from cards.transport.daphne_http import BoundedBodies
 from config.wiring import admission, frame_limits, hub
 from prompts.signals import settled
+
+#: What a form may add to the file in it: its other fields, and what is between them.
+FORM_BYTES = 1024 * 1024
 
 
 class BrowserOriginValidator(OriginValidator):
@@ -70,6 +74,7 @@ with one_line_when_wrong():
 
 install(
     max_message_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
+    max_body_bytes=settings.CARDWIRE_MAX_UPLOAD_BYTES + FORM_BYTES,
     stalled_after_s=settings.CARDWIRE_STALLED_AFTER_S,
     on_start=start,
     on_stop=stop,
@@ -91,7 +96,7 @@ consumer = CardConsumer.as_asgi(
 application = AddressGuard(
     ProtocolTypeRouter(
         {
-            "http": http_application,
+            "http": BoundedBodies(http_application),
             "websocket": BrowserOriginValidator(
                 URLRouter(websocket_routes(consumer)),
                 settings.ALLOWED_HOSTS,

@@ -218,6 +218,10 @@ CARDWIRE_MAX_BLOCKS = whole_number(
 CARDWIRE_MAX_WAITING_FRAMES = whole_number(
     "CARDWIRE_MAX_WAITING_FRAMES", 256, at_least=1, at_most=10_000
 )
+#: Of one uploaded file.
+CARDWIRE_MAX_UPLOAD_BYTES = whole_number(
+    "CARDWIRE_MAX_UPLOAD_BYTES", 512 * 1024 * 1024, at_least=1, at_most=1024**4
+)
 CARDWIRE_QUEUE_LIMIT = whole_number(
     "CARDWIRE_QUEUE_LIMIT", 8, at_least=0, at_most=10_000
 )

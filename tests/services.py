@@ -110,10 +110,17 @@ class CardwireServer:
 
     Args:
         data_dir: Its data directory, kept between starts.
+        application: Served in place of the project's own.
         environment: Added to ours.
     """
 
-    def __init__(self, data_dir: Path, **environment: str) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        application: str = "config.asgi:application",
+        **environment: str,
+    ) -> None:
+        self._application = application
         self.port = free_port()
         self.data_dir = data_dir
         self._environment = {
@@ -169,7 +176,7 @@ class CardwireServer:
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "daphne", "-b", "127.0.0.1"),
-                *("-p", str(self.port), "config.asgi:application"),
+                *("-p", str(self.port), self._application),
             ],
             cwd=PROJECT,
             env=self._environment,

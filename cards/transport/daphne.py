@@ -6,11 +6,8 @@ Spec: Ruling E22; docs/decisions/0002-daphne-protocol-subclass.md.
 """
 
 import asyncio
-import fcntl
 import logging
-import struct
 import sys
-import termios
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
@@ -22,9 +19,11 @@ from zope.interface import implementer
 
 from cards.protocol.close_codes import CloseCode
 from cards.transport.asgi import Send, SendTransport
+from cards.transport.daphne_http import install_http
 from cards.transport.framing import Batch
 from cards.transport.sockets import CLOSE_GRACE_S, Sockets
 from cards.transport.stalls import Progress
+from cards.transport.unsent import unsent_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +112,7 @@ class DaphneTransport:
     @property
     def unsent_bytes(self) -> int:
         """Bytes that the client's machine has not taken."""
-        return _unsent_bytes(self._protocol.transport)
+        return unsent_bytes(self._protocol.transport)
 
     def pauseProducing(self) -> None:  # noqa: N802
         """Twisted: the socket's buffer is full."""
@@ -129,17 +128,6 @@ class DaphneTransport:
     def stopProducing(self) -> None:  # noqa: N802
         """Twisted: the connection is lost."""
         self.is_writable = False
-
-
-def _unsent_bytes(transport: Any) -> int:
-    # Twisted's own buffer, and the kernel's where it tells. Under TLS both are those
-    # of the inner transport, and `getHandle` would give something else.
-    buffered = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
-    try:
-        answer = fcntl.ioctl(transport.fileno(), termios.TIOCOUTQ, b"\0" * 4)
-    except OSError:
-        return int(buffered)
-    return int(buffered) + int(struct.unpack("i", answer)[0])
 
 
 sockets = Sockets()
@@ -242,18 +230,20 @@ def open_transport(send: Send) -> DaphneTransport | SendTransport:
 def install(
     *,
     max_message_bytes: int,
+    max_body_bytes: int,
     stalled_after_s: float,
     on_start: Callable[[], None],
     on_stop: Callable[[], Awaitable[None]],
     address_for_logs: Callable[[str], str],
     stop_timeout_s: float = STOP_TIMEOUT_S,
 ) -> None:
-    """Have daphne make our protocol for every WebSocket of this process.
+    """Have daphne make our protocols for every connection of this process.
 
     Args:
         max_message_bytes: Largest inbound message; a larger one closes with 1009.
+        max_body_bytes: Largest body of a request; a larger one is refused with 413.
         stalled_after_s: Seconds after which a client that reads nothing is closed
-            with 1013; 0 for never.
+            with 1013, or cut if it speaks HTTP; 0 for never.
         on_start: Called once the event loop runs.
         on_stop: Awaited on SIGTERM and SIGINT while all sockets still work.
         address_for_logs: What the access log may keep of an address.
@@ -266,6 +256,7 @@ def install(
     CardwireWebSocketProtocol.max_message_bytes = max_message_bytes
     sockets.stalled_after_s = stalled_after_s
     WebSocketFactory.protocol = CardwireWebSocketProtocol
+    install_http(max_body_bytes=max_body_bytes, stalled_after_s=stalled_after_s)
     # Both are loaded by now if daphne is the server, and only then.
     server = sys.modules.get("daphne.server")
     reactor = sys.modules.get("twisted.internet.reactor")
