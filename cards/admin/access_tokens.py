@@ -22,7 +22,6 @@ class AccessTokenAdmin(ReadOnlyAdmin):
     list_display = ("beginning", "user", "created_at")
     fields = ("beginning", "user", "created_at")
     list_select_related = ("user",)
-    ordering = ("-pk",)
     search_fields = ("=user__username",)
 
     @admin.display(description="digest")

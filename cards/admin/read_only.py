@@ -13,6 +13,7 @@ from django.http import (
 )
 from django.urls import reverse
 
+from cards.admin.keyset import KeysetChangeList
 from cards.admin.shown_text import shown
 
 if TYPE_CHECKING:
@@ -56,6 +57,12 @@ class ReadOnlyAdmin(ModelAdmin):
     sortable_by = ()
     preserve_filters = False
     view_on_site = False
+
+    def get_changelist(
+        self, request: HttpRequest, **kwargs: Any
+    ) -> type[KeysetChangeList]:
+        """Return the list that does not count: newest first, by primary key."""
+        return KeysetChangeList
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse: the log's writer makes rows."""

@@ -12,7 +12,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cards.admin.addresses import session_url
-from cards.admin.keyset import KeysetChangeList
 from cards.admin.read_only import ReadOnlyAdmin
 from cards.admin.searching import begins_with
 from cards.admin.shown_text import shown, shown_time
@@ -34,12 +33,6 @@ class PermissionGrantAdmin(ReadOnlyAdmin):
     # What is searched is `get_search_results`; the names only show the search field.
     search_fields = ("session__session_id",)
     search_help_text = "Beginning of a session id."
-
-    def get_changelist(
-        self, request: HttpRequest, **kwargs: Any
-    ) -> type[KeysetChangeList]:
-        """Return the list that does not count."""
-        return KeysetChangeList
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
