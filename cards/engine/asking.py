@@ -4,9 +4,9 @@ Spec: engine-api.md, Asking; EMIT 7; Rulings E15 to E19, E24.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET
@@ -168,11 +168,12 @@ class Asking:
         Raises:
             PromptTimeout: Nobody answered in time.
             PromptUnavailable: The question could not be stored.
+            TypeError: The options are a text instead of a list of labels.
             ValueError: There is no way to answer, or two options are the same.
 
         Spec: EMIT 7.1.
         """
-        labels = [_label_of(option) for option in options]
+        labels = [_label_of(option) for option in _listed("options", options)]
         if len(set(labels)) != len(labels):
             raise ValueError("two options have the same label")
         if not labels and not allow_custom:
@@ -220,6 +221,7 @@ class Asking:
         Raises:
             PromptTimeout: Nobody answered in time.
             PromptUnavailable: The question could not be stored.
+            TypeError: The options are a text or a mapping instead of a list.
             ValueError: An option is malformed.
 
         Spec: EMIT 7.1; Ruling E18.
@@ -264,12 +266,14 @@ class Asking:
 
         Raises:
             PromptUnavailable: The plan could not be stored.
+            TypeError: The steps, what one depends on, or the sub-agents are a text
+                instead of a list.
             ValueError: The plan has no steps, two with the same id, or an id that is
                 too long.
 
         Spec: EMIT 7.1; Ruling E19.
         """
-        steps = checked_steps(plan.steps)
+        steps = checked_steps(_listed("steps", plan.steps))
         if not steps:
             raise ValueError("the plan has no steps")
         settled = await self._asked(
@@ -281,7 +285,9 @@ class Asking:
                 goal=clean_text(plan.goal),
                 rationale=text_or_unset(plan.rationale),
                 steps=[_reviewed(step) for step in steps],
-                available_subagents=texts_or_unset(available_subagents),
+                available_subagents=texts_or_unset(
+                    _listed("available_subagents", available_subagents)
+                ),
             ),
             0,
         )
@@ -375,6 +381,23 @@ def _bounded(key: str) -> str:
     return f"sha256:{hashlib.sha256(clean.encode()).hexdigest()}"
 
 
+_Each = TypeVar("_Each")
+
+
+def _listed(name: str, given: Iterable[_Each]) -> list[_Each]:
+    """Return what an engine gave as a list.
+
+    A text is a sequence as well, of its characters, and a mapping one of its names:
+    nobody means these.
+
+    Raises:
+        TypeError: It is one of the two, or nothing that could be listed.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} is a list, such as [{given!r}], not {given!r}")
+    return list(given)
+
+
 def _label_of(option: str | Mapping[str, object]) -> str:
     given = option.get("label") if isinstance(option, Mapping) else option
     label = clean_text(str(given if given is not None else "")).strip()
@@ -388,7 +411,7 @@ def _options_of(
 ) -> list[PermissionOption]:
     if options is None:
         return list(DEFAULT_OPTIONS)
-    return [_permission_option(option) for option in options]
+    return [_permission_option(each) for each in _listed("options", options)]
 
 
 def _permission_option(option: Mapping[str, object]) -> PermissionOption:
@@ -422,7 +445,7 @@ def _reviewed(step: PlanStep) -> ReviewedStep:
         subagent_type=text_or_unset(step.subagent_type),
         prompt=text_or_unset(step.prompt),
         depends_on=texts_or_unset(
-            [str(each).strip() for each in step.depends_on or ()]
+            [str(each).strip() for each in _listed("depends_on", step.depends_on or ())]
         ),
     )
 
