@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.db.models import Q, QuerySet
 
+from cards.clock import utc_now
 from cards.log.store import RowChange
 from cards.ports import NewWait, OpenPrompt, Settlement
 from cards.protocol.client_messages import (
@@ -183,20 +184,27 @@ class StoredPromptBook:
     def lapse_due(self, now: datetime, *, limit: int) -> int:
         """See `PromptBook.lapse_due`."""
         due = _overdue(now).order_by("deadline_at").values_list("pk", flat=True)
-        return self.lapse_all(list(due[:limit]), now)
+        return len(self.lapse_all(list(due[:limit]), now))
 
     def lapse_expired(self, now: datetime, *, limit: int) -> int:
         """See `PromptBook.lapse_expired`."""
         rows = PendingWait.objects.filter(state=State.PENDING, expires_at__lte=now)
         expired = rows.exclude(kind=CLIENT_TOOL).order_by("expires_at")
         pks = list(expired.values_list("pk", flat=True)[:limit])
-        return self.lapse_all(pks, now)
+        return len(self.lapse_all(pks, now))
 
     @staticmethod
-    def lapse_all(pks: Sequence[int], now: datetime) -> int:
-        """Settle these waits with `timeout` if they are open; return how many."""
+    def lapse_all(pks: Sequence[int], now: datetime) -> list[int]:
+        """Settle these waits with `timeout` if they are open; return which were.
+
+        Needs an open transaction.
+        """
         rows = PendingWait.objects.filter(pk__in=pks, state=State.PENDING)
-        return rows.update(**_lapsed(now))
+        # In one order, or two sweeps would wait for each other in a circle.
+        locked = rows.order_by("pk").select_for_update()
+        lapsed = list(locked.values_list("pk", flat=True))
+        PendingWait.objects.filter(pk__in=lapsed).update(**_lapsed(now))
+        return lapsed
 
     @staticmethod
     def expire(session_pk: int, request_id: str, now: datetime, *, reason: str) -> None:
@@ -273,7 +281,8 @@ class StoredPromptBook:
     @staticmethod
     def resent(since: datetime) -> list[OpenPrompt]:
         """See `PromptBook.resent`."""
-        rows = PendingWait.objects.filter(state=State.PENDING, resent_at__gte=since)
+        # What has expired since is never shown again. Spec: Ruling E17.
+        rows = open_waits(utc_now()).filter(resent_at__gte=since)
         return [_open_prompt(row) for row in rows.order_by("seq")]
 
 

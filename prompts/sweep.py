@@ -9,31 +9,42 @@ the lapsed waits within a second.
 | row | what becomes of it |
 |---|---|
 | a prompt that has expired | `prompt.reply{timeout}`, and gone |
+| one that lapsed for an owner that died before its reply | likewise |
 | a wait that was never shown, an hour old | gone |
 | a client's tool whose turn has ended | gone |
 | the note that a prompt was settled, as old as a prompt may get | gone |
+
+Servers, clients and other sweeps go on meanwhile. So a batch is looked at again once
+its sessions are locked, and what somebody else has answered, swept or deleted since
+is theirs.
 
 Spec: EMIT 2.4.2; Ruling E17; interfaces.md, Commands; cases HC-26, FR-17, FR-167.
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model, Q, QuerySet
+from msgspec import UNSET
 
 from cards.builder import Builder
 from cards.clock import now_ms
 from cards.database import run_in_database
 from cards.live.visiting import VisitingWorker
-from cards.log.writer import SessionWriter
+from cards.log.store import OwnerReplaced
+from cards.log.writer import LogWriteFailed, SessionWriter
 from cards.ownership import Hold, ThisWorker, abandon_session, take_session
 from cards.protocol.card_tree import CardTree
 from cards.protocol.payloads import PromptReplyPayload
 from cards.queries import SessionRecord, find_session_by_pk, newest_seqs
 from prompts.book import CLIENT_TOOL, StoredPromptBook
 from prompts.models import PendingWait, SettledPrompt
+
+logger = logging.getLogger(__name__)
 
 State = PendingWait.State
 
@@ -53,7 +64,7 @@ class Swept:
     """What a sweep settled or removed, or would have.
 
     Attributes:
-        expired: Prompts whose time was over.
+        expired: Prompts whose time was over, settled or replied to.
         sessions: That they belonged to.
         unseen: Waits that no client could answer any more.
         forgotten: Notes of settled prompts.
@@ -65,11 +76,17 @@ class Swept:
     forgotten: int = 0
 
 
+_LAPSED = Q(state=State.SETTLED, is_lapsed=True)
+
+
 def expired_waits(now: datetime) -> QuerySet[PendingWait]:
-    """Return the prompts whose time is over. Spec: Ruling E17."""
-    return PendingWait.objects.filter(
-        Q(expires_at__lte=now) | Q(deadline_at__lte=now), state=State.PENDING
-    ).exclude(kind=CLIENT_TOOL)
+    """Return the prompts whose time is over, those without their reply among them.
+
+    Spec: Ruling E17.
+    """
+    is_over = Q(expires_at__lte=now) | Q(deadline_at__lte=now)
+    rows = PendingWait.objects.filter((Q(state=State.PENDING) & is_over) | _LAPSED)
+    return rows.exclude(kind=CLIENT_TOOL)
 
 
 def unseen_waits(now: datetime) -> QuerySet[PendingWait]:
@@ -78,6 +95,22 @@ def unseen_waits(now: datetime) -> QuerySet[PendingWait]:
         Q(state=State.OPENING, created_at__lte=now - UNSEEN_AFTER)
         | Q(kind=CLIENT_TOOL, turn__state="ended")
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What one transaction made of a batch.
+
+    Attributes:
+        holds: Of the sessions that are ours now.
+        owed: Waits of these that are lapsed, and wait for their reply.
+        expired: Keys of the sessions of all waits that are lapsed now by our doing
+            or owed, one for each wait.
+    """
+
+    holds: dict[int, Hold]
+    owed: list[PendingWait]
+    expired: list[int]
 
 
 class WaitSweep:
@@ -111,7 +144,9 @@ class WaitSweep:
         if is_dry_run:
             await run_in_database(self._count, now)
             return self._swept
-        while waits := await run_in_database(_next_batch, now):
+        behind: PendingWait | None = None
+        while waits := await run_in_database(_next_batch, now, behind):
+            behind = waits[-1]
             await self._settle(waits, now)
             await asyncio.sleep(PAUSE_S)
         self._swept.unseen = await self._delete(unseen_waits(now))
@@ -135,36 +170,40 @@ class WaitSweep:
         await self._membership.join()
         # A long sweep outlives a lease.
         await self._membership.renew()
-        holds = await self._writes.run(
+        taken = await self._writes.run(
             None, _lapse_and_take, waits, self._membership.me, now
         )
-        self._swept.expired += len(waits)
-        self._swept.sessions.update(wait.session_id for wait in waits)
+        self._swept.expired += len(taken.expired)
+        self._swept.sessions.update(taken.expired)
         try:
-            await self._reply(waits, holds, now)
+            await self._reply(taken, now)
         finally:
-            await self._writes.run(None, _give_back, holds)
+            await self._writes.run(None, _give_back, taken.holds)
 
-    async def _reply(
-        self, waits: Sequence[PendingWait], holds: dict[int, Hold], now: datetime
-    ) -> None:
-        newest = await run_in_database(newest_seqs, list(holds))
+    async def _reply(self, taken: _Taken, now: datetime) -> None:
+        owed = {wait.session_id for wait in taken.owed}
+        newest = await run_in_database(newest_seqs, list(owed))
         builders: dict[int, Builder] = {}
-        for session_pk, hold in holds.items():
+        for session_pk in owed:
             record = await run_in_database(find_session_by_pk, session_pk)
-            if record is not None:
+            if record is not None and session_pk in newest:
+                hold = taken.holds[session_pk]
                 builders[session_pk] = self._builder(record, hold, newest[session_pk])
-        for wait in waits:
+        for wait in taken.owed:
             builder = builders.get(wait.session_id)
             if builder is not None:
                 builder.prompt_reply(
-                    PromptReplyPayload(request_id=wait.request_id, decision="timeout"),
+                    PromptReplyPayload(
+                        request_id=wait.request_id,
+                        decision="timeout",
+                        reason=wait.reason or UNSET,
+                    ),
                     changes=StoredPromptBook.wait_removed(
                         wait.session_id, wait.request_id, "timeout", now
                     ),
                 )
         for builder in builders.values():
-            await builder.writer.flush()
+            await _flush(builder.writer)
 
     def _builder(self, record: SessionRecord, hold: Hold, newest: int) -> Builder:
         writer = SessionWriter(
@@ -193,23 +232,53 @@ class WaitSweep:
         return count
 
 
-def _next_batch(now: datetime) -> list[PendingWait]:
-    rows = expired_waits(now).defer("frame", "answer")
-    return list(rows.order_by("session_id", "seq")[:BATCH_WAITS])
+async def _flush(writer: SessionWriter) -> None:
+    """Wait until the replies are durable, unless the session is not ours any more.
+
+    Raises:
+        LogWriteFailed: The log cannot be written.
+    """
+    try:
+        await writer.flush()
+    except LogWriteFailed as error:
+        if not isinstance(error.__cause__, OwnerReplaced):
+            raise
+        # It was deleted, or its new owner replies.
+        logger.info("a session was left to its new owner: %s", error)
+
+
+def _next_batch(now: datetime, behind: PendingWait | None) -> list[PendingWait]:
+    """Return the next waits, so that none comes twice whatever becomes of it."""
+    rows = expired_waits(now).only("pk", "session_id")
+    if behind is not None:
+        is_later = Q(session_id=behind.session_id, pk__gt=behind.pk)
+        rows = rows.filter(Q(session_id__gt=behind.session_id) | is_later)
+    return list(rows.order_by("session_id", "pk")[:BATCH_WAITS])
 
 
 def _lapse_and_take(
     waits: Sequence[PendingWait], me: ThisWorker, now: datetime
-) -> dict[int, Hold]:
-    """Settle the waits and take their sessions; those that another owns lack."""
+) -> _Taken:
+    """Settle the waits that are still open, and take what sessions may be taken."""
     holds: dict[int, Hold] = {}
     # In this order, like whoever else locks several sessions.
     for session_pk in sorted({wait.session_id for wait in waits}):
-        hold = take_session(session_pk, me, now)
+        try:
+            hold = take_session(session_pk, me, now)
+        except ObjectDoesNotExist:
+            # Deleted since, with its waits.
+            continue
         if hold is not None:
             holds[session_pk] = hold
-    StoredPromptBook.lapse_all([wait.pk for wait in waits], now)
-    return holds
+    pks = [wait.pk for wait in waits]
+    lapsed = set(StoredPromptBook.lapse_all(pks, now))
+    owed = PendingWait.objects.filter(_LAPSED, pk__in=pks, session_id__in=holds)
+    owed = owed.defer("frame", "answer").order_by("session_id", "seq", "pk")
+    found = list(owed)
+    counted = lapsed.union(wait.pk for wait in found)
+    return _Taken(
+        holds, found, [wait.session_id for wait in waits if wait.pk in counted]
+    )
 
 
 def _give_back(holds: dict[int, Hold]) -> None:
@@ -218,6 +287,8 @@ def _give_back(holds: dict[int, Hold]) -> None:
 
 
 def _delete_batch(rows: QuerySet[Model]) -> int:
-    pks = list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH_WAITS])
+    # In one order, or two sweeps would wait for each other in a circle.
+    locked = rows.only("pk").order_by("pk").select_for_update(of=("self",))
+    pks = [row.pk for row in locked[:BATCH_WAITS]]
     count, _ = rows.model._default_manager.filter(pk__in=pks).delete()
     return count

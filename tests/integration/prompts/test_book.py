@@ -732,7 +732,7 @@ class TestLapse:
         first, second = make_wait(turn), make_wait(turn, "req_2")
         claim(turn, response())
 
-        assert BOOK.lapse_all([first.pk, second.pk], NOW) == 1
+        assert BOOK.lapse_all([first.pk, second.pk], NOW) == [second.pk]
 
         decisions = {each.decision for each in BOOK.settlements([turn.session_id])}
         assert decisions == {"approved", "timeout"}
@@ -883,13 +883,25 @@ class TestGrants:
 class TestResent:
     def test_are_those_that_an_operator_wished(self, turn: TurnRow) -> None:
         at = NOW.astimezone(BEIJING)
-        make_wait(turn, "req_b", seq=5, resent_at=at)
-        make_wait(turn, "req_a", seq=3, resent_at=NOW + SECOND)
-        make_wait(turn, "req_before", resent_at=NOW - SECOND)
-        make_wait(turn, "req_never")
-        make_wait(turn, "req_settled", resent_at=NOW, state="settled")
+        wished: dict[str, dict[str, Any]] = {
+            "req_b": {"seq": 5, "resent_at": at},
+            "req_a": {"seq": 3, "resent_at": NOW + SECOND},
+            "req_before": {"resent_at": NOW - SECOND},
+            "req_never": {},
+            "req_settled": {"resent_at": NOW, "state": "settled"},
+        }
+        for request_id, fields in wished.items():
+            make_wait(turn, request_id, **{"expires_at": FAR_FUTURE} | fields)
 
         resent = BOOK.resent(NOW)
 
         assert [prompt.request_id for prompt in resent] == ["req_a", "req_b"]
         assert resent[1].resent_at == NOW
+
+    @pytest.mark.parametrize("end", ["expires_at", "deadline_at"])
+    def test_are_none_beyond_their_time(self, turn: TurnRow, end: str) -> None:
+        """Spec: Ruling E17."""
+        times: dict[str, Any] = {"expires_at": FAR_FUTURE, end: FAR_PAST}
+        make_wait(turn, resent_at=NOW, **times)
+
+        assert BOOK.resent(NOW) == []

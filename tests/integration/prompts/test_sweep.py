@@ -1,20 +1,27 @@
 """Prompts that nobody answered in their time."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta, timezone
 from io import StringIO
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, connections, transaction
+from django.db.models import F
 
+import prompts.sweep
 from cards.clock import utc_now
 from cards.database import run_in_database
 from cards.engine import PromptTimeout, Turn
 from cards.models import Session, Worker
 from cards.models import Turn as TurnRow
-from cards.queries import read_page
+from cards.ports import PromptBook
+from cards.queries import newest_seqs, read_page
+from config.wiring import prompt_book
 from prompts.models import PendingWait, SettledPrompt
 from prompts.sweep import BATCH_WAITS
 from tests.integration.cards.conftest import make_session
@@ -161,6 +168,191 @@ class TestSweepWaits:
         finally:
             with connection.cursor() as cursor:
                 cursor.execute("ALTER TABLE elsewhere RENAME TO prompts_pendingwait")
+
+
+#: What somebody else does between the sweep's look at a batch and its locks.
+Meanwhile = Callable[[], object]
+
+
+@pytest.fixture(name="meanwhile")
+def _meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
+    """Have something done once, as soon as a sweep has read its first batch."""
+    real = prompts.sweep._next_batch
+
+    def install(do: Meanwhile) -> None:
+        def next_batch(*given: Any) -> list[PendingWait]:
+            batch = real(*given)
+            monkeypatch.setattr(prompts.sweep, "_next_batch", real)
+            do()
+            return batch
+
+        monkeypatch.setattr(prompts.sweep, "_next_batch", next_batch)
+
+    return install
+
+
+def replies_in_log() -> list[tuple[str, str]]:
+    """Return which prompts were replied to, and how, in the order of the log."""
+    found = []
+    for pk in Session.objects.order_by("pk").values_list("pk", flat=True):
+        for frame in read_page(pk, after_seq=0).frames:
+            payload = json.loads(frame)["payload"]
+            found.append((payload["request_id"], payload["decision"]))
+    return found
+
+
+class TestSweepBesideOthers:
+    """It never fails, and each prompt gets one reply. Spec: Rulings E15, E17."""
+
+    def test_replies_for_a_server_that_lapsed_them(
+        self, transactional_db: None, meanwhile: Callable[[Meanwhile], None]
+    ) -> None:
+        """Whoever owns the session replies, whoever was first to see the time."""
+        session = make_session("sess_1")
+        make_waits(make_turn(session), 3)
+        book = prompt_book()
+        meanwhile(lambda: lapse_as_a_server_does(book))
+
+        assert sweep() == "sweep_waits: expired=3 sessions=1 unseen=0 forgotten=0\n"
+
+        assert replies_in_log() == [
+            (f"req_{session.pk}_{number}", "timeout") for number in range(3)
+        ]
+        assert not PendingWait.objects.exists()
+
+    def test_leaves_what_was_replied_to(
+        self, transactional_db: None, meanwhile: Callable[[Meanwhile], None]
+    ) -> None:
+        session = make_session("sess_1")
+        make_waits(make_turn(session), 2)
+        told: list[str] = []
+        meanwhile(lambda: told.append(sweep()))
+
+        told.append(sweep())
+
+        counts = [line.split()[1] for line in told]
+        assert counts == ["expired=2", "expired=0"]
+        assert len(replies_in_log()) == 2
+
+    def test_leaves_what_was_answered(
+        self, transactional_db: None, meanwhile: Callable[[Meanwhile], None]
+    ) -> None:
+        """Spec: design.md 5."""
+        session = make_session("sess_1")
+        make_waits(make_turn(session), 2)
+        answered = PendingWait.objects.filter(request_id=f"req_{session.pk}_1")
+        meanwhile(
+            lambda: answered.update(state="settled", decision="denied", answer={})
+        )
+
+        assert sweep().split()[1] == "expired=1"
+
+        assert replies_in_log() == [(f"req_{session.pk}_0", "timeout")]
+        assert answered.get().decision == "denied"
+
+    def test_leaves_what_was_deleted(
+        self, transactional_db: None, meanwhile: Callable[[Meanwhile], None]
+    ) -> None:
+        gone, kept = make_session("sess_1"), make_session("sess_2")
+        for session in (gone, kept):
+            make_waits(make_turn(session), 1)
+        meanwhile(gone.delete)
+
+        assert sweep() == "sweep_waits: expired=1 sessions=1 unseen=0 forgotten=0\n"
+
+        assert replies_in_log() == [(f"req_{kept.pk}_0", "timeout")]
+
+    @pytest.mark.parametrize("is_deleted", [True, False])
+    def test_leaves_a_session_that_it_lost(
+        self,
+        transactional_db: None,
+        monkeypatch: pytest.MonkeyPatch,
+        is_deleted: bool,
+    ) -> None:
+        """Spec: Ruling E14."""
+        lost, kept = make_session("sess_1"), make_session("sess_2")
+        for session in (lost, kept):
+            make_waits(make_turn(session), 1)
+        row = Session.objects.filter(pk=lost.pk)
+
+        def lose(pks: list[int]) -> dict[int, int]:
+            newest = newest_seqs(pks)
+            if is_deleted:
+                row.delete()
+            else:
+                row.update(owner="another", fence=F("fence") + 1)
+            return newest
+
+        monkeypatch.setattr("prompts.sweep.newest_seqs", lose)
+
+        assert sweep() == "sweep_waits: expired=2 sessions=2 unseen=0 forgotten=0\n"
+
+        assert replies_in_log() == [(f"req_{kept.pk}_0", "timeout")]
+        left = PendingWait.objects.values_list("state", "session__owner")
+        assert list(left) == ([] if is_deleted else [("settled", "another")])
+
+    def test_replies_for_one_that_was_killed(self, transactional_db: None) -> None:
+        """Nothing stays settled without a reply. Spec: design.md 1, crash-only."""
+        session = make_session("sess_1")
+        make_waits(make_turn(session), 2)
+        lapse_as_a_server_does(prompt_book())
+        PendingWait.objects.filter(seq=1).update(reason="expired by olga")
+        Session.objects.update(owner="wrk_killed", fence=1)
+        counted = "sweep_waits: expired=2 sessions=1 unseen=0 forgotten=0\n"
+
+        assert [sweep("--dry-run"), sweep()] == [counted] * 2
+
+        assert len(replies_in_log()) == 2
+        first, _ = read_page(session.pk, after_seq=0).frames
+        assert json.loads(first)["payload"]["reason"] == "expired by olga"
+        assert set(Session.objects.values_list("owner", flat=True)) == {""}
+
+    async def test_shares_the_work_with_servers_and_sweeps(
+        self, transactional_db: None
+    ) -> None:
+        async with running_house() as first, running_house() as second:
+            await run_in_database(make_many_waits, 40)
+            for house in (first, second):
+                house.hub.start()
+
+            told = await asyncio.gather(
+                *(asyncio.to_thread(sweep_in_thread) for _ in range(2)),
+                *(sweep_as_a_server_does(house) for house in (first, second)),
+            )
+            while await states():
+                for house in (first, second):
+                    await house.hub.find_the_lost()
+                    await until_at_rest(house)
+
+        assert [line and line.split()[0] for line in told] == [
+            *["sweep_waits:"] * 2,
+            *[None] * 2,
+        ]
+        replies = await run_in_database(replies_in_log)
+        assert len(replies) == len(set(replies)) == 40 * 5
+        assert {decision for _, decision in replies} == {"timeout"}
+
+
+def lapse_as_a_server_does(book: PromptBook) -> None:
+    with transaction.atomic():
+        book.lapse_expired(NOW, limit=1000)
+
+
+def make_many_waits(sessions: int) -> None:
+    for number in range(sessions):
+        make_waits(make_turn(make_session(f"sess_{number}")), 5)
+
+
+def sweep_in_thread() -> str:
+    try:
+        return sweep()
+    finally:
+        connections.close_all()
+
+
+async def sweep_as_a_server_does(house: House) -> None:
+    await house.hub.sweep_waits()
+    await house.hub.find_the_lost()
 
 
 class TestExpiredPrompt:
