@@ -64,10 +64,22 @@ def identity_of_request(
 
     Spec: Ruling E27.
     """
-    token = _bearer_of_header(request.headers.get("Authorization", ""))
+    token = _bearer_of_request(request)
     if token is not None:
         return _identity_of_token(token)
     return _identity_of_session(request.session, allow_anonymous=allow_anonymous)
+
+
+def shows_token(request: HttpRequest) -> bool:
+    """Tell whether a token, good or bad, says whom a Django request speaks for.
+
+    Whatever else stands in its `Authorization` leaves that to the cookie.
+    """
+    return _bearer_of_request(request) is not None
+
+
+def _bearer_of_request(request: HttpRequest) -> str | None:
+    return _bearer_of_header(request.headers.get("Authorization", ""))
 
 
 def _bearer_of_header(value: str) -> str | None:

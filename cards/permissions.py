@@ -11,7 +11,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from cards.authentication import identity_of_request
+from cards.authentication import identity_of_request, shows_token
 from cards.principals import Principal
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ class CardwireAuthentication(SessionAuthentication):
     def authenticate(self, request: Request) -> Any:
         """Return the signed-in user of a cookie, and see that the page is ours.
 
-        A browser sends its cookie whoever made the page, a guest's as well; a token
-        comes from whoever has it.
+        A browser sends its cookie whoever made the page, a guest's as well, and what
+        a proxy asked it for (`Authorization: Basic`) likewise; a token comes from
+        whoever has it.
 
         Raises:
             PermissionDenied: A cookie comes with a change from another site's page.
         """
-        if "HTTP_AUTHORIZATION" in request._request.META:
+        if shows_token(request._request):
             return None
         found = super().authenticate(request)
         if found is None and settings.SESSION_COOKIE_NAME in request._request.COOKIES:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
 
 from cards.operations import settle_wait
-from cards.protocol.client_messages import PromptUserResponse
+from cards.protocol.client_messages import PromptUserResponse, nothing_waits
 from prompts.book import StoredPromptBook, open_waits
 from prompts.models import PendingWait
 from prompts.signals import settled
@@ -76,12 +77,19 @@ def _settle(
     session_pk: int, request_id: str, claim: Callable[[], None], now: datetime
 ) -> str:
     rows = PendingWait.objects.filter(request_id=request_id)
-    with transaction.atomic():
-        settle_wait(session_pk=session_pk, claim=claim, now=now, me=None)
-        transaction.on_commit(partial(_tell, session_pk))
-        # Read before the commit: the owner removes the row as soon as it may.
-        return rows.values_list("decision", flat=True).get()
+    try:
+        with transaction.atomic():
+            settle_wait(session_pk=session_pk, claim=claim, now=now, me=None)
+            transaction.on_commit(partial(_tell, session_pk))
+            # Read before the commit: the owner removes the row as soon as it may.
+            return rows.values_list("decision", flat=True).get()
+    except ObjectDoesNotExist as error:
+        # The session was deleted meanwhile, and its prompts with it.
+        raise nothing_waits(
+            PromptUserResponse(request_id=request_id, decision="")
+        ) from error
 
 
 def _tell(session_pk: int) -> None:
-    settled.send(sender=PendingWait, session_pk=session_pk)
+    # Robust: the answer is durable, whoever fails to hear of it.
+    settled.send_robust(sender=PendingWait, session_pk=session_pk)

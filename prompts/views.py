@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import HttpResponse
@@ -35,6 +34,9 @@ MAX_PROMPTS = 1000
 
 #: Bytes of frames after which an answer ends early; at least one prompt is in it.
 MAX_BYTES = 8 * 1024 * 1024
+
+#: Code of the error for a body that no frame could be as long as.
+TOO_LARGE = "BODY_TOO_LARGE"
 
 #: `prompt.reply` has another word for one of the user's. Spec: Ruling E15.
 _REPLY_OF_DECISION = {"cancel": "cancelled"}
@@ -111,9 +113,11 @@ class PromptAnswer(APIView):
     def post(self, request: Request, request_id: str) -> Response:
         """Settle the prompt: 200; 409 when it was; 404 unknown; 400 does not fit.
 
+        A body beyond CARDWIRE_MAX_FRAME_BYTES, the bound of frames, is a 413.
+
         The decision comes back as it counts; beside a 409, as `prompt.reply` has it.
 
-        Spec: Rulings E15, E16.
+        Spec: Rulings E15, E16, E22.
         """
         session_pk = self._session_of(request, request_id)
         if session_pk is None:
@@ -125,7 +129,9 @@ class PromptAnswer(APIView):
             if refusal.error.code == "UNKNOWN_REQUEST_ID":
                 # Somebody else was faster.
                 return _already_settled(request, request_id)
-            return Response({"error": msgspec.to_builtins(refusal.error)}, status=400)
+            status = 413 if refusal.error.code == TOO_LARGE else 400
+            error = msgspec.to_builtins(refusal.error)
+            return Response({"error": error}, status=status)
         return Response({"request_id": request_id, "decision": decision})
 
     @staticmethod
@@ -170,14 +176,11 @@ def _answer_in(request: Request, request_id: str) -> PromptUserResponse:
     if request.content_type.partition(";")[0].strip() != "application/json":
         raise UnsupportedMediaType(request.content_type)
     try:
-        body = decode_json(request._request.body.decode())
+        body = decode_json(_body_of(request).decode())
     except UnicodeDecodeError as error:
         raise refuse(
             "the body is not UTF-8", code="INVALID_JSON", allowed="UTF-8"
         ) from error
-    except RequestDataTooBig as error:
-        limit = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes"
-        raise refuse("the body is too long", code="TOO_LONG", allowed=limit) from error
     if not isinstance(body, dict):
         raise refuse(
             "the body is not a JSON object", code="NOT_AN_OBJECT", allowed="an object"
@@ -187,3 +190,24 @@ def _answer_in(request: Request, request_id: str) -> PromptUserResponse:
     if not isinstance(message, PromptUserResponse):
         raise TypeError("the type was given")
     return message
+
+
+def _body_of(request: Request) -> bytes:
+    """Return a request's body, as long as a frame may be.
+
+    Raises:
+        RemoteProtocolError: It is longer.
+
+    Spec: Ruling E22.
+    """
+    limit = settings.CARDWIRE_MAX_FRAME_BYTES
+    # Not `body`, which Django bounds as it bounds forms.
+    body = request._request.read(limit + 1)
+    if len(body) > limit:
+        raise refuse(
+            "the body is too large",
+            code=TOO_LARGE,
+            allowed=f"{limit} bytes",
+            user_message="This is too large to send; please shorten your answer.",
+        )
+    return body

@@ -150,7 +150,12 @@ class RemoteProtocolError(ProtocolError):
 
 
 def refuse(
-    message: str, *, code: str, field: str | None = None, allowed: str | None = None
+    message: str,
+    *,
+    code: str,
+    field: str | None = None,
+    allowed: str | None = None,
+    user_message: str | None = None,
 ) -> RemoteProtocolError:
     """Return the error for a client frame that breaks a rule.
 
@@ -159,6 +164,7 @@ def refuse(
         code: Stable word for programs, upper case.
         field: Path of the offending field, such as `content[0].text`.
         allowed: What would have been right.
+        user_message: What the user is to do; None for the words of `invalid_input`.
 
     Spec: EMIT 12; Ruling E22.
     """
@@ -169,5 +175,11 @@ def refuse(
         details["allowed"] = allowed
         message = f"{message}; allowed: {allowed}"
     return RemoteProtocolError(
-        make_error(ErrorType.INVALID_INPUT, message, code=code, details=details)
+        make_error(
+            ErrorType.INVALID_INPUT,
+            message,
+            code=code,
+            user_message=user_message,
+            details=details,
+        )
     )

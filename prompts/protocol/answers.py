@@ -126,9 +126,19 @@ def _check_permission(
     scope = _text("payload.scope", payload.scope) or "once"
     offered = _allowances_of(asked)
     if is_approved and not offered:
-        raise _misfit("decision", "was not offered", "denied")
+        raise _misfit(
+            "decision",
+            "was not offered",
+            "denied",
+            "This cannot be allowed here; please decline it.",
+        )
     if is_approved and scope not in offered:
-        raise _misfit("payload.scope", "was not offered", ", ".join(offered))
+        raise _misfit(
+            "payload.scope",
+            "was not offered",
+            ", ".join(offered),
+            "It cannot be allowed for that long; please choose one of the options.",
+        )
     key = "" if asked.permission_key is UNSET else asked.permission_key
     return CheckedAnswer(
         decision=decision,
@@ -156,17 +166,25 @@ def _check_question(
     words = _text("payload.custom_text", payload.custom_text).strip()
     if not is_approved:
         if selected or words:
-            raise _misfit("decision", "is denied beside an answer", APPROVED)
+            raise _misfit(
+                "decision",
+                "is denied beside an answer",
+                APPROVED,
+                "Please either send your answer or decline without one.",
+            )
         return CheckedAnswer(
             decision=decision, payload={"selected_options": [], "custom_text": ""}
         )
     _check_selection(asked, selected)
     if words and not asked.allow_custom:
-        raise _misfit("payload.custom_text", "is not wanted here", "no text")
-    if not selected and not words:
         raise _misfit(
-            "payload.selected_options", "is empty", "an option or a text of your own"
+            "payload.custom_text",
+            "is not wanted here",
+            "no text",
+            "Please choose one of the options, without a text of your own.",
         )
+    if not selected and not words:
+        raise _nothing_given(asked)
     offered = _labels_of(asked)
     return CheckedAnswer(
         decision=decision,
@@ -174,6 +192,21 @@ def _check_question(
             "selected_options": [label for label in offered if label in selected],
             "custom_text": words,
         },
+    )
+
+
+def _nothing_given(asked: QuestionInner) -> RemoteProtocolError:
+    name, problem = "payload.selected_options", "is empty"
+    if not _labels_of(asked):
+        name = "payload.custom_text"
+        return _misfit(name, problem, "a text", "Please write an answer.")
+    if not asked.allow_custom:
+        return _misfit(name, problem, "an option", "Please choose an option.")
+    return _misfit(
+        name,
+        problem,
+        "an option or a text of your own",
+        "Please choose an option or write an answer.",
     )
 
 
@@ -186,11 +219,26 @@ def _check_selection(asked: QuestionInner, selected: list[str]) -> None:
     offered = _labels_of(asked)
     if not set(selected) <= set(offered):
         # What was offered may be long; the prompt holds it.
-        raise _misfit(name, "names what was not offered", "labels of the prompt")
+        raise _misfit(
+            name,
+            "names what was not offered",
+            "labels of the prompt",
+            "Please choose among the options that are offered.",
+        )
     if len(set(selected)) != len(selected):
-        raise _misfit(name, "names an option twice", "each option once")
+        raise _misfit(
+            name,
+            "names an option twice",
+            "each option once",
+            "Please choose each option only once.",
+        )
     if len(selected) > 1 and not asked.multi:
-        raise _misfit(name, "names several options", "one option")
+        raise _misfit(
+            name,
+            "names several options",
+            "one option",
+            "Please choose only one of the options.",
+        )
 
 
 def _check_plan_review(
@@ -201,7 +249,12 @@ def _check_plan_review(
     _check_contradiction(is_approved, payload.approved)
     steps = [_cleaned(step) for step in payload.updated_steps or ()]
     if len(steps) > MAX_STEPS:
-        raise _misfit("payload.updated_steps", "is too long", f"{MAX_STEPS} steps")
+        raise _misfit(
+            "payload.updated_steps",
+            "is too long",
+            f"{MAX_STEPS} steps",
+            f"Please shorten the plan to {MAX_STEPS} steps.",
+        )
     checked: dict[str, JSONValue] = {"reason": _text("payload.reason", payload.reason)}
     rejection = ""
     # EMIT 7.3: an empty list stands for the plan as proposed.
@@ -237,13 +290,23 @@ def _check_step_decision(
 
 def _is_approved(decision: str) -> bool:
     if decision not in _YES_OR_NO:
-        raise _misfit("decision", "is none for this prompt", ", ".join(_YES_OR_NO))
+        raise _misfit(
+            "decision",
+            "is none for this prompt",
+            ", ".join(_YES_OR_NO),
+            "Please approve or decline.",
+        )
     return decision == APPROVED
 
 
 def _check_contradiction(is_approved: bool, said: bool | None) -> None:
     if said is not None and said != is_approved:
-        raise _misfit("payload.approved", "contradicts the decision", "the same")
+        raise _misfit(
+            "payload.approved",
+            "contradicts the decision",
+            "the same",
+            "Your answer says both yes and no; please approve or decline again.",
+        )
 
 
 def _shaped(given: dict[str, JSONValue], shape: type[Shape]) -> Shape:
@@ -255,14 +318,22 @@ def _shaped(given: dict[str, JSONValue], shape: type[Shape]) -> Shape:
 
 def _text(name: str, given: str | None) -> str:
     if given is not None and len(given) > MAX_TEXT_CHARS:
-        raise _misfit(name, "is too long", f"{MAX_TEXT_CHARS} characters")
+        raise _misfit(
+            name,
+            "is too long",
+            f"{MAX_TEXT_CHARS} characters",
+            f"Please shorten your text to {MAX_TEXT_CHARS:,} characters.",
+        )
     return clean_text(given or "")
 
 
-def _misfit(name: str, problem: str, allowed: str) -> RemoteProtocolError:
+def _misfit(
+    name: str, problem: str, allowed: str, user_message: str
+) -> RemoteProtocolError:
     return refuse(
         f"{name} {problem}; the prompt stays open",
         code="INVALID_ANSWER",
         field=name,
         allowed=allowed,
+        user_message=user_message,
     )

@@ -16,6 +16,7 @@ from cards.principals import ANONYMOUS, browser_principal, user_principal
 from cards.protocol.kinds import PromptKind
 from prompts import views
 from prompts.models import PendingWait
+from prompts.operations import answer_prompt
 from prompts.signals import settled
 from tests.integration.cards.conftest import make_session
 from tests.integration.prompts.rows import FAILED_STEP, note_settled, open_prompt
@@ -244,16 +245,73 @@ class TestPromptAnswer:
         assert refused.json()["error"]["type"] == "invalid_input"
         assert PendingWait.objects.get().state == "pending"
 
-    def test_is_not_read_without_end(
-        self, browser: Browser, session: Session, settings: Any
+    @pytest.mark.parametrize("excess", [0, 1])
+    def test_may_be_as_long_as_a_frame(
+        self, browser: Browser, session: Session, settings: Any, excess: int
+    ) -> None:
+        """Django would take 2.5 MB. Spec: Ruling E22."""
+        open_prompt(session)
+        limit = settings.CARDWIRE_MAX_FRAME_BYTES = 3 * 1024 * 1024
+        body = '{"decision":"denied"}'.ljust(limit + excess)
+
+        told = browser.generic("POST", "/v1/prompts/req_1/answer", body, JSON)
+
+        assert told.status_code == (413 if excess else 200)
+        if excess:
+            error = told.json()["error"]
+            assert (error["code"], error["type"]) == ("BODY_TOO_LARGE", "invalid_input")
+            assert error["details"] == {"allowed": f"{limit} bytes"}
+            assert "shorten" in error["user_message"]
+            assert PendingWait.objects.get().state == "pending"
+
+    def test_tells_the_user_what_to_do(
+        self, browser: Browser, session: Session
     ) -> None:
         open_prompt(session)
-        settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 20
 
-        refused = answer(browser)
+        refused = answer(browser, decision="approved", payload={})
 
-        assert refused.status_code == 400
-        assert refused.json()["error"]["details"]["allowed"] == "20 bytes"
+        assert refused.json()["error"]["user_message"] == "Please write an answer."
+
+    def test_counts_whoever_fails_to_hear_of_it(
+        self, browser: Browser, session: Session
+    ) -> None:
+        """What is durable is never told as a failure. Spec: Ruling E15."""
+        open_prompt(session)
+        told: list[int] = []
+
+        def fail(**_: object) -> None:
+            raise RuntimeError("the loop is closed")
+
+        def hear(session_pk: int, **_: object) -> None:
+            told.append(session_pk)
+
+        settled.connect(fail)
+        settled.connect(hear)
+        try:
+            settled_now = answer(browser)
+        finally:
+            settled.disconnect(fail)
+
+        assert settled_now.status_code == 200
+        assert told == [session.pk]
+
+    def test_is_to_nothing_when_its_session_is_just_deleted(
+        self,
+        browser: Browser,
+        session: Session,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Spec: Ruling E15."""
+        open_prompt(session)
+
+        def answer_too_late(*given: Any) -> str:
+            session.delete()
+            return answer_prompt(*given)
+
+        monkeypatch.setattr("prompts.views.answer_prompt", answer_too_late)
+
+        assert answer(browser).status_code == 404
 
     def test_counts_for_the_prompt_in_the_address(
         self, browser: Browser, session: Session
@@ -382,9 +440,6 @@ class TestVisitors:
         assert browser.get("/v1/prompts").status_code == 401
         assert answer(browser).status_code == 401
 
-    def test_keep_tokens_out_of_the_address(self, browser: Browser) -> None:
-        assert browser.get("/v1/prompts?token=x").status_code == 400
-
 
 class TestCookie:
     """A page of another site brings the cookie along. Spec: Ruling E27."""
@@ -421,3 +476,17 @@ class TestCookie:
         browser.force_login(User.objects.create_user("bob"))
 
         assert answer(browser).status_code == 200
+
+    @pytest.mark.parametrize("authorization", ["Basic YW5uOng=", "Bearerx", "", "x"])
+    @pytest.mark.parametrize("visitor", [guest, signed_in])
+    def test_needs_the_page_whatever_a_proxy_asked_for(
+        self, visitor: Visitor, authorization: str
+    ) -> None:
+        """A browser sends that along as well; only a token is shown on purpose."""
+        browser, principal = visitor()
+        open_prompt(make_session("sess_own", principal))
+        browser.handler.enforce_csrf_checks = True
+        browser.defaults["HTTP_AUTHORIZATION"] = authorization
+
+        assert answer(browser).status_code == 403
+        assert PendingWait.objects.get().state == "pending"
