@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from platform import python_version
 
-from benchmarks import latency, liveness, resume, streaming, sweeping
+from benchmarks import bodies, latency, liveness, resume, streaming, sweeping
 from benchmarks.results import Result
 
 BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
     "resume": resume.long_resume,
     "unread": liveness.unread_stream,
     "interrupt": liveness.interrupts,
+    "bodies": bodies.large_bodies,
     "sweep": lambda: [sweeping.expired_prompts()],
 }
 

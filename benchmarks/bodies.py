@@ -1,0 +1,97 @@
+"""What large downloads and uploads cost, and whom they hold up."""
+
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from http.client import HTTPConnection
+
+from benchmarks.clients import undisturbed
+from benchmarks.results import Result, at_most
+from benchmarks.servers import CARDWIRE, Server, data_directory
+from benchmarks.wire_client import BUFFER_BYTES, PATIENCE_S, WireConnection
+
+BODY_BYTES = 200_000_000
+
+PARALLEL = 5
+
+PING = '{"type":"ping"}'
+
+RECIPE = replace(CARDWIRE, application="benchmarks.bodies_application:application")
+
+
+def large_bodies() -> list[Result]:
+    """Five times 200 MB at once, each way, while another client pings."""
+    return [
+        _measure("downloads-5x200-mb", _download),
+        _measure("uploads-5x200-mb", _upload),
+    ]
+
+
+def _measure(name: str, transfer: Callable[[int], None]) -> Result:
+    with (
+        data_directory() as data_dir,
+        Server(RECIPE, data_dir) as server,
+        server.connect() as other,
+        ThreadPoolExecutor(PARALLEL) as pool,
+        undisturbed(),
+    ):
+        other.receive()
+        idle_ping_s = max(_ping(other) for _ in range(20))
+        memory_bytes = server.memory_bytes()
+        server.forget_peak_memory()
+        start = time.perf_counter()
+        transfers = [pool.submit(transfer, server.port) for _ in range(PARALLEL)]
+        pings_s = [_ping(other)]
+        while not all(each.done() for each in transfers):
+            pings_s.append(_ping(other))
+        for each in transfers:
+            each.result()
+        seconds = time.perf_counter() - start
+        rise_bytes = server.peak_memory_bytes() - memory_bytes
+    total_bytes = PARALLEL * BODY_BYTES
+    return Result(
+        name,
+        {
+            "memory_rise_mb": rise_bytes / 1e6,
+            "memory_ratio": rise_bytes / total_bytes,
+            "slowest_ping_s": max(pings_s),
+            "idle_ping_s": idle_ping_s,
+            "mb_per_s": total_bytes / 1e6 / seconds,
+        },
+        (at_most("memory_rise_mb", 100), at_most("slowest_ping_s", 1)),
+    )
+
+
+def _ping(connection: WireConnection) -> float:
+    start = time.perf_counter()
+    connection.send(PING)
+    connection.receive()
+    return time.perf_counter() - start
+
+
+def _download(port: int) -> None:
+    buffer, size = bytearray(BUFFER_BYTES), 0
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
+        client.sendall(
+            f"GET /benchmark/{BODY_BYTES} HTTP/1.1\r\n"
+            "Host: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+        )
+        while count := client.recv_into(buffer):
+            size += count
+    if size < BODY_BYTES:
+        raise RuntimeError(f"a download ended after {size} bytes")
+
+
+def _upload(port: int) -> None:
+    # A route that does not want a body: Django takes all of it before it asks whom it
+    # is for.
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
+        headers = {"Content-Type": "application/json"}
+        body = bytes(BODY_BYTES)
+        connection.request("POST", "/v1/prompts/req_none/answer", body, headers)
+        status = connection.getresponse().status
+    if status != 404:
+        raise RuntimeError(f"an upload was answered with {status}")
