@@ -15,10 +15,7 @@ from typing import Any
 
 from cards.transport.daphne_http import BoundedBodies, Receive, Send
 from config.asgi import application as cardwire
-
-CHUNK = bytes(range(256)) * 256
-
-CHUNK_BYTES = len(CHUNK)
+from tests.acceptance.large_body import CHUNK
 
 running_streams: list[int] = []
 
@@ -28,7 +25,7 @@ async def stream(_receive: Receive, send: Send, size: int) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     running_streams.append(size)
     try:
-        for at in range(0, size, CHUNK_BYTES):
+        for at in range(0, size, len(CHUNK)):
             chunk = CHUNK[: size - at]
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body"})

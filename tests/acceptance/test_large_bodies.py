@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 import pytest
 
-from tests.acceptance.bodies_application import CHUNK
 from tests.acceptance.client import CardClient
+from tests.acceptance.large_body import body_of
 from tests.acceptance.test_slow_client import open_connections
 from tests.services import CardwireServer, until
 
@@ -134,10 +134,6 @@ def read_to_end(client: socket.socket) -> int:
     return size
 
 
-def stream_of(size: int) -> bytes:
-    return (CHUNK * (size // len(CHUNK) + 1))[:size]
-
-
 class TestDownload:
     def test_five_at_once_cost_little_memory(self, server: CardwireServer) -> None:
         """Rises < 100 MB with 5 × 200 MB; others are answered meanwhile."""
@@ -187,7 +183,7 @@ class TestDownload:
                 for method in ("GET", "HEAD", "GET", "HEAD", "GET")
             ]
 
-        whole = (200, stream_of(size))
+        whole = (200, body_of(size))
         assert answers == [whole, (200, b""), whole, (200, b""), whole]
 
     def test_ends_with_its_client(self, server: CardwireServer) -> None:
@@ -232,7 +228,7 @@ class TestDownload:
                 # A slow client is what is tested; nothing waits for this.
                 pause.wait(0.2)
 
-        assert received.endswith(stream_of(size))
+        assert received.endswith(body_of(size))
 
     def test_that_breaks_off_is_seen_to_be_incomplete(
         self, server: CardwireServer
@@ -252,7 +248,7 @@ class TestDownload:
         assert status == 500
 
 
-BODY = stream_of(LARGE_BYTES)
+BODY = body_of(LARGE_BYTES)
 
 FORM = (
     b"--frame\r\n"
