@@ -221,10 +221,11 @@ class WireSchema(APIView):
         return _json_response(wire_schema())
 
 
-#: Everything the page needs comes from this origin; markup cannot run script.
+#: Everything the page needs comes from this origin; markup cannot run script. A PDF is
+#: framed as a blob that the page made itself, for the browser's own viewer.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+    "img-src 'self' data:; connect-src 'self'; frame-src blob:; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
 

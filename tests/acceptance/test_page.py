@@ -343,17 +343,6 @@ class TestMarkdown:
         assert texts[0] == texts[1]
         assert 'href="https://example.org/"' in texts[0]
 
-    def test_leads_from_a_mention_to_the_file(self, page: Page, show: Show) -> None:
-        """Spec: EMIT 13."""
-        script = page_script.one_of_each_kind()
-        script.say("See [report.md](artifact://art_1).")
-        show(script)
-
-        card(page, "m").get_by_role("link", name="report.md").click()
-
-        expect(card(page, "art")).to_be_in_viewport()
-        assert session_of(page) == SESSION
-
 
 class TestSmallScreen:
     @pytest.mark.parametrize("scheme", ["light", "dark"])

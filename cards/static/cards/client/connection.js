@@ -47,6 +47,7 @@ import { TraceCursor } from './cursor.js';
 import { Deadlines } from './deadlines.js';
 import { Outbox } from './outbox.js';
 import { UNKNOWN_REQUEST_ID } from './prompts.js';
+import { SessionRequest } from './session_request.js';
 import { StopRequest } from './stop_request.js';
 
 /** Ruling E25: a connection silent for 90 s is closed; EMIT 2.3 asks for 30 s. */
@@ -72,6 +73,12 @@ const MESSAGE_TOO_LARGE = {
   retryable: false,
 };
 
+const LEFT = {
+  type: 'cancelled',
+  message: 'the connection was closed by this client',
+  user_message: 'The conversation was left.',
+};
+
 export class Connection {
   #options;
   #handlers;
@@ -79,6 +86,7 @@ export class Connection {
   #cursor = new TraceCursor();
   #outbox = new Outbox();
   #stop = new StopRequest();
+  #keeping = new SessionRequest();
   #answers = new Answers();
   #askedIds = new Set();
   #recoversPrompts = false;
@@ -116,6 +124,7 @@ export class Connection {
   /** Close for good; unacknowledged messages stay unsent. */
   close() {
     this.#drop();
+    this.#keeping.giveUp(LEFT);
     this.#setStatus('closed');
   }
 
@@ -144,6 +153,16 @@ export class Connection {
     this.#flush();
     this.#tell('onOutbox', this.#outbox.entries());
     return eventId;
+  }
+
+  /**
+   * Have the server keep the session, which it otherwise does with the first message.
+   * @returns {Promise<string>} Its id, when it is kept; see `SessionRequest`.
+   */
+  keepSession() {
+    const kept = this.#keeping.ask();
+    this.#flush();
+    return kept;
   }
 
   /**
@@ -209,6 +228,7 @@ export class Connection {
     this.#isResuming = false;
     this.#isCaughtUp = false;
     this.#askedIds.clear();
+    this.#keeping.rewind();
     const socket = this.#socket;
     if (!socket) return;
     this.#socket = null;
@@ -313,9 +333,11 @@ export class Connection {
     if (this.sessionId && givenId !== this.sessionId) return this.#giveUp();
     this.sessionId = givenId;
     this.#isGreeted = true;
+    this.#keeping.settle(givenId);
     this.#recoversPrompts = inner.capabilities?.recovery === true;
     if (inner.trace_id !== this.#cursor.traceId) {
       this.#cursor.moveTo(inner.trace_id, 0);
+      this.#isCaughtUp = false;
       this.#answers.clear();
       this.#tell('onReset');
     }
@@ -409,6 +431,8 @@ export class Connection {
    */
   #flush() {
     if (!this.#isCaughtUp) return;
+    const keep = this.#keeping.takeFrame(this.sessionId);
+    if (keep) this.#send(keep);
     for (const frame of this.#outbox.takeWaiting()) this.#send(frame);
     const answers = this.#answers.takeFrames((id) => this.#isAsked(id));
     for (const frame of answers) this.#send(frame);
@@ -429,13 +453,14 @@ export class Connection {
   }
 
   /**
-   * Tell which message an error refuses: the one it names, or the only one that
-   * waits for an answer. Where none waits, it is the stop that had no effect.
+   * Tell what an error refuses: the message it names, else the wish to keep the
+   * session, or the only message that waits for an answer. Where none waits, it is the stop that had no effect.
    */
   #noteRefusal(frame) {
     const { error } = frame.payload.inner ?? {};
     const { event_id: named, request_id: requestId } = error?.details ?? {};
     if (requestId) return void this.#noteRefusedAnswer(requestId, error);
+    if (!named && this.#keeping.refuse(error)) return;
     const eventId = named ?? this.#outbox.onlySentId();
     this.#tellOutbox(this.#outbox.refuse(eventId, error));
     if (!this.#outbox.lastSentId() && !eventId) this.#tellStopping(this.#stop.forget());

@@ -1,4 +1,4 @@
-/** The REST resources that the page reads. Same origin, the browser's own cookie. */
+/** The REST resources that the page uses. Same origin, the browser's own cookie. */
 
 const JSON_HEADERS = { Accept: 'application/json' };
 
@@ -51,6 +51,41 @@ export class NotSignedIn extends Error {}
 
 function isRefusal(status) {
   return status === 401 || status === 403;
+}
+
+/**
+ * Return what a change must carry to be known as this page's. Spec: Ruling E27.
+ * @returns {Object<string, string>} Headers.
+ */
+export function changeHeaders() {
+  // The cookie is newer than the page when somebody signed in in another tab.
+  const cookie = /(?:^|;\s*)csrftoken=([^;]+)/.exec(document.cookie)?.[1];
+  const token = cookie ?? document.querySelector('meta[name="csrf-token"]')?.content ?? '';
+  return { ...JSON_HEADERS, 'X-CSRFToken': token };
+}
+
+const STATUS_SENTENCES = {
+  401: 'Sign in first.',
+  403: 'The server does not allow this; reload the page and try again.',
+  404: 'This conversation is not there any more.',
+  413: 'This file is too large.',
+  507: 'The server has no room left for files.',
+};
+
+/**
+ * Return what an error of the server says to the user.
+ * @param {number} status
+ * @param {any} body As it was parsed; null when it is no JSON.
+ */
+export function sentenceOf(status, body) {
+  const told = body?.error?.user_message || body?.error?.message;
+  return told || STATUS_SENTENCES[status] || `The server answered with an error (HTTP ${status}).`;
+}
+
+/** @param {Response} response */
+export async function errorSentence(response) {
+  const body = await response.json().catch(() => null);
+  return sentenceOf(response.status, body);
 }
 
 async function readJson(response) {

@@ -15,6 +15,7 @@ export class Conversation {
   #isScheduled = false;
   #isClosed = false;
   #clockOffsetMs = 0;
+  #kept = null;
 
   /**
    * @param {string} sessionId Empty for a new conversation.
@@ -76,8 +77,27 @@ export class Conversation {
     this.#connection.close();
   }
 
-  send(text) {
-    return this.#connection.sendMessage(text);
+  /**
+   * @param {string} text
+   * @param {Object[]} [blocks] Files that go with it, as `user.message` has them.
+   */
+  send(text, blocks = []) {
+    const words = text.trim() || blocks.length === 0 ? [{ type: 'text', text }] : [];
+    return this.#connection.sendMessage(text, { content: [...words, ...blocks] });
+  }
+
+  /**
+   * Have the session kept, so that files can be put into it. Spec: Ruling E1.
+   * @returns {Promise<string>} Its id.
+   * @throws {import('../client/types.js').ErrorInfo}
+   */
+  keepSession() {
+    if (this.state.cards.size > 0) return Promise.resolve(this.sessionId);
+    if (!this.#kept) {
+      this.#kept = this.#connection.keepSession();
+      this.#kept.catch(() => (this.#kept = null));
+    }
+    return this.#kept;
   }
 
   /** @param {import('../client/types.js').Stopping} wish */

@@ -62,6 +62,16 @@ export function formatClock(timestamp) {
   return Number.isNaN(date.getTime()) ? '' : clock.format(date);
 }
 
+const moment = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit',
+});
+
+/** @param {string} timestamp @returns {string} Day and time; empty when it is none. */
+export function formatMoment(timestamp) {
+  const date = new Date(timestamp);
+  return Number.isNaN(date.getTime()) ? '' : moment.format(date);
+}
+
 /** Return a word as it starts a sentence: `in_progress` → `In progress`. */
 export function humanize(word) {
   const text = String(word).replaceAll('_', ' ').trim();

@@ -2,6 +2,10 @@
 
 import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { Announcer } from './announcer.js';
+import { ArtifactPanel } from './artifacts/panel.js';
+import { Attachments } from './attachments/attachments.js';
+import { attachedOf, blockAgain, blockOf } from './attachments/blocks.js';
+import { FileIntake } from './attachments/intake.js';
 import { copyCode } from './code.js';
 import { Composer } from './composer.js';
 import { ConnectionChip } from './connection_chip.js';
@@ -27,6 +31,8 @@ const part = (id) => document.getElementById(id);
 class Page {
   constructor() {
     this.outbox = [];
+    /** What was sent, for when it comes back. @type {Map<string, import('./attachments/blocks.js').Attached>} */
+    this.sentFiles = new Map();
     this.announcer = new Announcer(part('announcer'));
     this.notices = new Notices(part('notices'));
     this.timeline = new Timeline(part('timeline'));
@@ -34,15 +40,28 @@ class Page {
       this.drawJump(),
     );
     this.sidebar = new Sidebar(part('sidebar'), part('backdrop'), (id) => this.goTo(id));
-    this.composer = new Composer(part('composer'), {
-      onSend: (text) => this.send(text),
+    const say = (text) => this.announcer.say(text);
+    this.attachments = new Attachments({ onChange: () => this.showFiles(), say });
+    this.composer = new Composer(part('composer'), this.attachments, {
+      onSend: (text) => this.sendWithFiles(text),
       onStop: () => this.stop(),
+      onFiles: (files) => this.attach(files),
+      say,
+    });
+    this.intake = new FileIntake(part('drop-veil'), {
+      onFiles: (files) => this.attach(files),
+      onTrouble: (text) => this.notices.add(text),
+    });
+    this.panel = new ArtifactPanel(part('panel'), {
+      beneath: part('stage'),
+      say,
+      onLeave: () => this.composer.focus(),
     });
     this.prompts = new PromptDock(part('prompts'), {
       onAnswer: (...answer) => this.conversation.answer(...answer),
       onTakeBack: (id) => this.conversation.takeBackAnswer(id),
       onLeave: () => this.composer.focus(),
-      say: (text) => this.announcer.say(text),
+      say,
       now: () => this.conversation.now(),
     });
     this.connectionChip = new ConnectionChip(part('connection'), () =>
@@ -62,6 +81,7 @@ class Page {
       if (!document.hidden) this.conversation.retryNow();
     });
     document.addEventListener('click', (event) => this.handleClick(event));
+    document.addEventListener('keydown', pressLikeButton);
     const keepWords = () => this.keepWords();
     addEventListener('pagehide', keepWords);
     part('sign-out')?.addEventListener('submit', () => {
@@ -85,6 +105,7 @@ class Page {
     this.timeline.clear();
     this.notices.clear();
     this.prompts.clear();
+    this.panel.clear();
     const conversation = new Conversation(sessionId, {
       onChange: (state, touched) => this.show(state, touched),
       onReset: () => this.timeline.clear(),
@@ -97,6 +118,7 @@ class Page {
     });
     this.conversation = conversation;
     this.composer.switchTo(sessionId);
+    this.attachments.switchTo(sessionId, () => conversation.keepSession());
     this.sidebar.select(sessionId);
     this.scroll.goToEnd();
     conversation.open();
@@ -104,10 +126,29 @@ class Page {
     this.composer.focus();
   }
 
-  send(text) {
+  /** @param {string} text @param {Object[]} [blocks] The files that go with it. */
+  send(text, blocks = []) {
     this.scroll.goToEnd();
-    this.conversation.send(text);
+    this.conversation.send(text, blocks);
     this.adoptSession();
+  }
+
+  sendWithFiles(text) {
+    const files = this.attachments.take();
+    for (const file of files) this.sentFiles.set(file.artifactId, file);
+    this.send(text, files.map(blockOf));
+  }
+
+  attach(files) {
+    if (!this.isHeard) return void this.notices.add('Files can be attached once you are connected.');
+    this.attachments.add(files);
+    this.composer.focus();
+  }
+
+  showFiles() {
+    // The first call is their own, before there is a field.
+    this.composer?.showFiles();
+    if (this.conversation) this.adoptSession();
   }
 
   /** What there is to stop, and what waits for it. @returns {import('./work.js').Work} */
@@ -132,7 +173,8 @@ class Page {
   /** Say a turn's words once more, as a new message. */
   tryAgain(button, cardId) {
     button.disabled = true;
-    this.send(this.conversation.state.cards.get(cardId).payload.input.text);
+    const { text, content = [] } = this.conversation.state.cards.get(cardId).payload.input;
+    this.send(text, content.map(blockAgain).filter(Boolean));
   }
 
   /** What was not sent stays in the field for when the session is shown again. */
@@ -140,10 +182,12 @@ class Page {
     if (!this.conversation) return;
     const unsent = this.outbox.filter((entry) => entry.state !== 'sent');
     this.composer.keep(unsent.map((entry) => entry.text));
+    this.attachments.keep(unsent.flatMap((entry) => this.filesOf(entry)));
   }
 
   show(state, touched) {
     this.timeline.show(state, touched, !this.conversation.isCaughtUp);
+    this.panel.follow(state, touched);
     this.notices.show(state, (error) => this.outbox.some((entry) => entry.error === error));
     if (this.conversation.isCaughtUp && touched.size > 0) {
       this.announcer.follow(state, touched);
@@ -179,7 +223,18 @@ class Page {
   /** What the server has no room for now is the user's again; a notice tells why. */
   takeBack(entries) {
     this.composer.giveBack(joined(entries.map((entry) => entry.text)));
+    this.attachments.giveBack(entries.flatMap((entry) => this.filesOf(entry)));
     for (const { eventId } of entries) this.conversation.discardMessage(eventId);
+  }
+
+  /** The files of a message that was not sent. */
+  filesOf({ frame }) {
+    const files = frame.content.filter(({ source }) => source?.type === 'artifact');
+    return files.map(
+      ({ source, name = source.artifact_id }) =>
+        this.sentFiles.get(source.artifact_id) ??
+        attachedOf({ artifact_id: source.artifact_id, name, mime_type: '', size_bytes: 0 }),
+    );
   }
 
   /** Nothing can be said to a session that is not there: begin a new one. */
@@ -192,10 +247,12 @@ class Page {
   /** A new conversation gets its address with its first message. */
   adoptSession() {
     const { sessionId, state } = this.conversation;
-    const hasBegun = this.outbox.length > 0 || state.cards.size > 0;
+    const hasFiles = this.attachments.entries.length > 0;
+    const hasBegun = hasFiles || this.outbox.length > 0 || state.cards.size > 0;
     if (!hasBegun || !sessionId || sessionInAddress()) return;
     replaceSession(sessionId);
     this.composer.rename(sessionId);
+    this.attachments.rename(sessionId);
     this.sidebar.select(sessionId);
     this.sidebar.refresh();
   }
@@ -254,25 +311,22 @@ class Page {
     const signIn = event.target.closest('a[data-sign-in]');
     // The template does not know which session is shown by now.
     if (signIn) signIn.href = signInAddress();
-    const link = event.target.closest('a.artifact-link');
-    if (link) {
-      event.preventDefault();
-      return void this.revealArtifact(link.getAttribute('href').replace(/^artifact:(\/\/)?/i, ''));
-    }
-    const button = event.target.closest('button[data-action]');
+    const button = event.target.closest('[data-action]');
     if (!button) return;
-    const { action, target } = button.dataset;
+    const { action, target, version } = button.dataset;
     if (action === 'copy') copyCode(button);
     else if (action === 'show-card') this.timeline.reveal(target);
     else if (action === 'try-again') this.tryAgain(button, target);
-    else if (action === 'show-artifact') this.revealArtifact(target);
+    else if (action === 'show-artifact') this.panel.open(target, Number(version) || 0);
   }
+}
 
-  revealArtifact(artifactId) {
-    if (!this.timeline.revealArtifact(artifactId)) {
-      this.announcer.say('The file has no card in this conversation.');
-    }
-  }
+/** A link that is a button takes the keys of one. */
+function pressLikeButton(event) {
+  const isPress = event.key === 'Enter' || event.key === ' ';
+  if (!isPress || !event.target.matches?.('a[role="button"][data-action]')) return;
+  event.preventDefault();
+  event.target.click();
 }
 
 function hasTurnNews(state, touched) {

@@ -8,9 +8,10 @@
 
 import markdownIt from '../vendor/markdown-it/markdown-it.js';
 import DOMPurify from '../vendor/dompurify/purify.js';
+import { artifactIdOf, isArtifactUri } from './artifacts/names.js';
 import { decorateCode } from './code.js';
 
-const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:', 'artifact:']);
+const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:']);
 
 const SANITISER = {
   ALLOWED_TAGS: [
@@ -87,11 +88,24 @@ export function renderTokens(tokens, references) {
   const html = markdown.renderer.render(tokens, markdown.options, references);
   const fragment = DOMPurify.sanitize(html, SANITISER);
   for (const pre of fragment.querySelectorAll('pre')) decorateCode(pre);
+  for (const link of fragment.querySelectorAll('a')) becomeArtifactLink(link);
   return fragment;
+}
+
+/** A file opens beside the conversation: nothing of our scheme is ever navigated to. */
+function becomeArtifactLink(link) {
+  const href = link.getAttribute('href') ?? '';
+  if (!isArtifactUri(href)) return;
+  link.removeAttribute('href');
+  link.setAttribute('role', 'button');
+  link.tabIndex = 0;
+  link.dataset.action = 'show-artifact';
+  link.dataset.target = artifactIdOf(href);
 }
 
 /** Tell whether a link may be followed. @param {string} href */
 export function isAllowedLink(href) {
+  if (isArtifactUri(href)) return artifactIdOf(href) !== '';
   const scheme = /^([a-z][a-z0-9+.-]*:)/i.exec(href.trim());
   return scheme !== null && LINK_SCHEMES.has(scheme[1].toLowerCase());
 }
@@ -112,7 +126,7 @@ function parseUrl(src) {
 
 function openLink(href, title) {
   const name = title ? ` title="${escape(title)}"` : '';
-  if (href.toLowerCase().startsWith('artifact:')) {
+  if (isArtifactUri(href)) {
     return `<a class="artifact-link" href="${escape(href)}"${name}>`;
   }
   return `<a href="${escape(href)}"${name} target="_blank" rel="noopener noreferrer">`;

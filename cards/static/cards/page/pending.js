@@ -3,6 +3,7 @@
 import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { repeat } from '../vendor/lit-html/directives/repeat.js';
 import { errorBox } from './cards/error_box.js';
+import { attachment } from './cards/talk_cards.js';
 
 /**
  * @param {HTMLElement} root
@@ -14,13 +15,21 @@ import { errorBox } from './cards/error_box.js';
  */
 export function drawPending(root, { entries, isOpen, onRetry, onDiscard }) {
   const bubble = (entry) => html`<div class="user user-pending">
-    <div class="bubble"><span class="bubble-text">${entry.text}</span></div>
+    <div class="bubble">
+      ${entry.text ? html`<span class="bubble-text">${entry.text}</span>` : nothing}
+      ${files(entry)}
+    </div>
     <p class="bubble-note">${noteOf(entry, isOpen)}</p>
     ${entry.error
       ? html`${errorBox(entry.error)} ${choices(entry.eventId, onRetry, onDiscard)}`
       : nothing}
   </div>`;
   render(repeat(entries, (entry) => entry.eventId, bubble), root);
+}
+
+function files({ frame }) {
+  const blocks = frame.content.filter((block) => block.type !== 'text');
+  return blocks.length > 0 ? html`<div class="chips">${blocks.map(attachment)}</div>` : nothing;
 }
 
 function noteOf({ state }, isOpen) {

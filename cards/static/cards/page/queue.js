@@ -4,6 +4,9 @@ import { html, nothing, render } from '../vendor/lit-html/lit-html.js';
 import { repeat } from '../vendor/lit-html/directives/repeat.js';
 import { icon } from './icons.js';
 
+/** A message without words. */
+const FILES_ONLY = 'Attached files';
+
 /**
  * @param {HTMLElement} root
  * @param {Object} shown
@@ -12,9 +15,9 @@ import { icon } from './icons.js';
  * @param {() => void} shown.onClear
  */
 export function drawQueue(root, { work, isOpen, onClear }) {
-  const queued = work.queue.map(({ event_id: id, text }) => ({ id, text, note: 'Queued' }));
+  const queued = work.queue.map(({ event_id: id, text }) => ({ id, text: text || FILES_ONLY, note: 'Queued' }));
   const note = isOpen ? 'Sending…' : 'Not sent yet';
-  const following = work.following.map(({ eventId: id, text }) => ({ id, text, note }));
+  const following = work.following.map(({ eventId: id, text }) => ({ id, text: text || FILES_ONLY, note }));
   const messages = [...queued, ...following];
   render(messages.length > 0 ? tray(messages, queued.length > 0, work, onClear) : nothing, root);
 }

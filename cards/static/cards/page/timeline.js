@@ -131,11 +131,6 @@ export class Timeline {
     return true;
   }
 
-  /** Bring the newest card of a file into view. */
-  revealArtifact(artifactId) {
-    return this.reveal(this.#artifacts.get(artifactId));
-  }
-
   /**
    * Put a prompt's line where it was asked, behind lines of older prompts.
    * @param {HTMLElement} line

@@ -467,6 +467,72 @@ describe('resume_failed', () => {
   });
 });
 
+describe('a session that is to be kept', () => {
+  /** Spec: Ruling E1. */
+  it('is asked for once, and answered by a fresh greeting', async () => {
+    const stage = new Stage();
+    stage.connection.start();
+    stage.serve(opened(0));
+
+    const both = [stage.connection.keepSession(), stage.connection.keepSession()];
+    stage.serve(opened(0));
+
+    assert.deepEqual(await Promise.all(both), ['sess_1', 'sess_1']);
+    assert.deepEqual(stage.sent, [{ type: 'session.create', session_id: 'sess_1' }]);
+  });
+
+  it('is asked for again on the next socket, before what is said', async () => {
+    const stage = new Stage();
+    stage.connection.start();
+    const kept = stage.connection.keepSession();
+    stage.serve(opened(0));
+    stage.lose();
+    stage.connection.sendMessage('hi');
+    stage.timers.pass(1000);
+    stage.serve(opened(0));
+
+    assert.deepEqual(stage.sent.map((frame) => frame.type), ['session.create', 'user.message']);
+    stage.serve(opened(0));
+    assert.equal(await kept, 'sess_1');
+  });
+
+  it('goes on live when the greeting tells of another trace', () => {
+    const stage = new Stage();
+    stage.connection.start();
+    stage.serve(opened(0));
+    stage.connection.keepSession();
+
+    stage.serve(opened(0, 'tr_other'));
+
+    assert.deepEqual(stage.told.map(([kind]) => kind).filter((kind) => /Reset|CaughtUp/.test(kind)), [
+      'onReset', 'onCaughtUp', 'onReset', 'onCaughtUp',
+    ]);
+  });
+
+  it('may be refused, which stops nothing else', async () => {
+    const stage = new Stage();
+    stage.connection.start();
+    stage.serve(opened(0));
+    stage.connection.sendMessage('hi');
+    const kept = stage.connection.keepSession();
+
+    stage.serve(ephemeral('error', { error: { type: 'overloaded', code: 'TOO_MANY_SESSIONS', message: 'x' } }));
+
+    await assert.rejects(kept, (error) => error.code === 'TOO_MANY_SESSIONS');
+    assert.equal(stage.toldOf('onOutbox').at(-1)[0].state, 'sent');
+  });
+
+  it('is given up with the connection', async () => {
+    const stage = new Stage();
+    stage.connection.start();
+    const kept = stage.connection.keepSession();
+
+    stage.connection.close();
+
+    await assert.rejects(kept, (error) => error.type === 'cancelled');
+  });
+});
+
 describe('messages of the user', () => {
   it('go out with an event id and wait for their turn', () => {
     const stage = caughtUp(2);

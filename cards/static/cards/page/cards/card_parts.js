@@ -6,6 +6,8 @@
  */
 
 import { html, nothing } from '../../vendor/lit-html/lit-html.js';
+import { picture } from '../attachments/tray.js';
+import { isArtifactId, shownName } from '../artifacts/names.js';
 import { asText, formatDuration, humanize, metricParts } from '../format.js';
 import { icon } from '../icons.js';
 
@@ -150,16 +152,22 @@ function timing(progress, heartbeat) {
   return heartbeat?.uptime_ms === undefined ? '' : formatDuration(heartbeat.uptime_ms);
 }
 
-/** A file in short form; shows its card when there is one. */
-export function artifactRef(ref) {
+/**
+ * A file in short form; opens it beside the conversation.
+ * @param {Object} ref With `version` and `thumbnail` where they are known.
+ */
+export function artifactRef({ artifact_id: id, name, description, version, thumbnail }) {
+  const label = html`${picture(thumbnail)}<bdi>${shownName(name ?? id)}</bdi>`;
+  if (!isArtifactId(id)) return html`<span class="chip">${label}</span>`;
   return html`<button
     type="button"
     class="chip"
     data-action="show-artifact"
-    data-target=${ref.artifact_id}
-    title=${ref.description ?? ''}
+    data-target=${id}
+    data-version=${version ?? ''}
+    title=${description ?? ''}
   >
-    ${icon('file')}<span>${ref.name}</span>
+    ${label}
   </button>`;
 }
 

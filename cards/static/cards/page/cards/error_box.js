@@ -6,6 +6,7 @@
  */
 
 import { html, nothing } from '../../vendor/lit-html/lit-html.js';
+import { blockAgain } from '../attachments/blocks.js';
 import { asText, formatDuration, humanize } from '../format.js';
 import { icon } from '../icons.js';
 import { fact, fold } from './card_parts.js';
@@ -32,10 +33,11 @@ export function turnError(card) {
   return errorBox(error, { isCalm, choice: canBeRepeated(card, error) ? tryAgain(card, error) : nothing });
 }
 
-/** Only words can be sent again: what was attached is not in the log. Ruling E28. */
+/** Words can be sent again, and files that the server has. Ruling E28. */
 function canBeRepeated({ payload: { input } }, { retryable }) {
-  if (!retryable || !input?.text?.trim()) return false;
-  return (input.content ?? []).every((block) => block.type === 'text');
+  const blocks = input?.content?.filter((block) => block.type !== 'text') ?? [];
+  if (!retryable || !(input?.text?.trim() || blocks.length > 0)) return false;
+  return blocks.every((block) => blockAgain(block) !== null);
 }
 
 function tryAgain({ cardId }, { retry_after_ms: waitMs }) {

@@ -1,6 +1,8 @@
 /** Notices beside the work: system, budget, memory, files, teams, and the unknown. */
 
 import { html, nothing } from '../../vendor/lit-html/lit-html.js';
+import { isArtifactId, isArtifactUri, shownName } from '../artifacts/names.js';
+import { picture } from '../attachments/tray.js';
 import { asText, budgetRows, formatBytes, humanize } from '../format.js';
 import { icon } from '../icons.js';
 import {
@@ -74,23 +76,35 @@ export function artifactCard(card, view) {
     typeof size === 'number' ? formatBytes(size) : '',
     version > 1 ? `version ${version}` : '',
   ].filter(Boolean);
-  return html`<div class="artifact" data-artifact-id=${card.payload.artifact_id ?? ''} tabindex="-1">
-      ${thumbnail(card)}
-      <span class="artifact-text">
-        <strong>${name ?? titleOf(card)}</strong>
-        ${description ? html`<span>${description}</span>` : nothing}
-        <span class="quiet">${facts.join(' · ')}</span>
-        ${uri?.startsWith('artifact:') ? nothing : html`<code class="quiet">${uri}</code>`}
-      </span>
-      ${statusWord(card)}
-    </div>
-    ${errorBlock(card)} ${view.children}`;
+  const body = html`${thumbnail(card)}
+    <span class="artifact-text">
+      <strong><bdi>${shownName(name ?? titleOf(card))}</bdi></strong>
+      ${description ? html`<span>${description}</span>` : nothing}
+      <span class="quiet">${facts.join(' · ')}</span>
+      ${!uri || isArtifactUri(uri) ? nothing : html`<code class="quiet">${uri}</code>`}
+    </span>
+    ${statusWord(card)}`;
+  return html`${artifactBox(card.payload, body)} ${errorBlock(card)} ${view.children}`;
 }
 
-function thumbnail(card) {
-  const { thumbnail: base64 } = card.payload;
-  if (!base64 || !/^[A-Za-z0-9+/=]+$/.test(base64)) return icon('file');
-  return html`<img src="data:image/png;base64,${base64}" alt="" width="40" height="40">`;
+function artifactBox({ artifact_id: id, version }, body) {
+  if (!isArtifactId(id)) return html`<div class="artifact">${body}</div>`;
+  return html`<button
+    type="button"
+    class="artifact"
+    data-action="show-artifact"
+    data-target=${id}
+    data-version=${version ?? ''}
+  >
+    ${body}
+  </button>`;
+}
+
+/** A picture of the server's; of other servers the picture itself. Spec: EMIT 10. */
+function thumbnail({ payload: { thumbnail: given } }) {
+  const isInline = /^[A-Za-z0-9+/=]+$/.test(given ?? '') && !given.startsWith('/v1/');
+  if (!isInline) return picture(given);
+  return html`<img class="thumbnail" src="data:image/png;base64,${given}" alt="" width="40" height="40">`;
 }
 
 /** A group of agents. */

@@ -7,9 +7,10 @@
 
 import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { channelText } from '../../client/index.js';
+import { shownName } from '../artifacts/names.js';
 import { formatClock, formatCount, humanize } from '../format.js';
 import {
-  activity, fold, isRunning, metricsLine, remarkList, statusMark, statusWord, titleOf,
+  activity, artifactRef, fold, isRunning, metricsLine, remarkList, statusMark, statusWord, titleOf,
 } from './card_parts.js';
 import { brokeOff, errorBlock, turnError } from './error_box.js';
 
@@ -31,8 +32,9 @@ function userWords(card) {
   const others = (input.content ?? []).filter((block) => block.type !== 'text');
   return html`<div class="user">
     <div class="bubble">
-      <span class="sr-only">You said: </span
-      ><span class="bubble-text">${input.text || card.hint.summary || ''}</span>
+      <span class="sr-only">You said: </span>${input.text || !others.length
+        ? html`<span class="bubble-text">${input.text || card.hint.summary || ''}</span>`
+        : nothing}
       ${others.length
         ? html`<div class="chips">${others.map(attachment)}</div>`
         : nothing}
@@ -40,9 +42,11 @@ function userWords(card) {
   </div>`;
 }
 
-function attachment(block) {
-  const name = block.name ?? block.source?.name ?? block.source?.path ?? block.artifact_id;
-  return html`<span class="chip">${humanize(block.type)}${name ? `: ${name}` : ''}</span>`;
+/** A file of the user, or what else came with the words. */
+export function attachment({ type, name, source }) {
+  if (source?.type === 'artifact') return artifactRef({ ...source, name: source.name ?? name });
+  const known = name ?? source?.name ?? source?.path;
+  return html`<span class="chip">${humanize(type)}${known ? `: ${shownName(known)}` : ''}</span>`;
 }
 
 /** The style sheet picks the words: what is known depends on the connection. */
