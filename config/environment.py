@@ -3,7 +3,9 @@
 Spec: interfaces.md, Environment.
 """
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +24,7 @@ def _read(
 ) -> Value:
     try:
         return parse()
-    except (EnvError, ValueError) as error:
+    except (EnvError, TypeError, ValueError) as error:
         # Without the value where it may hold a password.
         shown = name if is_secret else f"{name}={os.environ.get(name, '')!r}"
         raise ImproperlyConfigured(f"{shown} is wrong; allowed: {allowed}") from error
@@ -98,6 +100,53 @@ def database(name: str, default: str, **options: Any) -> dict[str, Any]:
     if not found.get("ENGINE"):
         raise ImproperlyConfigured(f"{name} is wrong; allowed: {allowed}")
     return found
+
+
+#: Keeps artifacts as files of this machine.
+FILE_SYSTEM_STORAGE = "django.core.files.storage.FileSystemStorage"
+
+
+def artifact_storage(name: str, options_name: str, folder: Path) -> dict[str, Any]:
+    """Return Django's settings of a storage; whether it works shows when it is used.
+
+    Args:
+        name: Of the variable with the path of its class.
+        options_name: Of the variable with what it is made with.
+        folder: Where files go unless an operator says otherwise; for nobody's eyes
+            but the server's.
+
+    Raises:
+        ImproperlyConfigured: One of the variables holds something else.
+    """
+
+    def parse_path() -> str:
+        path: str = env.str(name, FILE_SYSTEM_STORAGE)
+        if not re.fullmatch(r"\w+(\.\w+)+", path):
+            raise ValueError
+        return path
+
+    def parse_options() -> dict[str, Any]:
+        options = json.loads(env.str(options_name, "{}"))
+        if not isinstance(options, dict):
+            raise TypeError
+        return options
+
+    path = _read(
+        name, "the path of a class of storages, package.module.Class", parse_path
+    )
+    options = _read(
+        options_name,
+        'a JSON object such as {"location": "/srv/files"}',
+        parse_options,
+        is_secret=True,
+    )
+    if path == FILE_SYSTEM_STORAGE:
+        options = {
+            "location": str(folder),
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        } | options
+    return {"BACKEND": path, "OPTIONS": options}
 
 
 def redis_url(name: str) -> str:

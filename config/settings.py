@@ -6,6 +6,7 @@ CARDWIRE_DEBUG=1.
 
 from pathlib import Path
 
+from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
@@ -14,6 +15,7 @@ from cards.protocol.json_form import MAX_DEPTH
 from cards.protocol.kinds import CardKind
 from cards.protocol.watchdog import DEFAULT_WINDOWS_MS
 from config.environment import (
+    artifact_storage,
     database,
     directory,
     env,
@@ -83,6 +85,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "cards",
     "prompts",
+    "artifacts",
 ]
 
 MIDDLEWARE = [
@@ -136,6 +139,19 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+#: Where files are written before the storage takes them; on one disk with that of the
+#: data dir, which takes them by giving them another name.
+CARDWIRE_INCOMING_DIR = CARDWIRE_DATA_DIR / "incoming"
+
+STORAGES = {
+    **global_settings.STORAGES,
+    "artifacts": artifact_storage(
+        "CARDWIRE_ARTIFACT_STORAGE",
+        "CARDWIRE_ARTIFACT_STORAGE_OPTIONS",
+        CARDWIRE_DATA_DIR / "artifacts",
+    ),
+}
 
 REDIS_URL = redis_url("REDIS_URL")
 CHANNEL_LAYERS = {

@@ -6,8 +6,10 @@ from functools import cache
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import storages
 from django.utils.module_loading import import_string
 
+from artifacts.shelf import StoredArtifactShelf
 from cards.admission import Admission
 from cards.engine import Engine
 from cards.live.hub import Hub
@@ -67,6 +69,28 @@ def prompt_book() -> StoredPromptBook:
     """Return what keeps the prompts."""
     days = settings.CARDWIRE_WAIT_TTL_DAYS
     return StoredPromptBook(time_to_live=timedelta(days=days) if days else None)
+
+
+@cache
+def artifact_shelf() -> StoredArtifactShelf:
+    """Return what keeps the files.
+
+    Raises:
+        ImproperlyConfigured: There is no such storage.
+    """
+    try:
+        storages["artifacts"]
+    except (ImproperlyConfigured, TypeError) as error:
+        raise ImproperlyConfigured(
+            f"CARDWIRE_ARTIFACT_STORAGE={settings.STORAGES['artifacts']['BACKEND']!r}"
+            f" cannot be used: {error}; allowed: the path of a class of storages,"
+            " package.module.Class, and in CARDWIRE_ARTIFACT_STORAGE_OPTIONS what it"
+            " takes"
+        ) from error
+    return StoredArtifactShelf(
+        incoming_dir=settings.CARDWIRE_INCOMING_DIR,
+        max_bytes=settings.CARDWIRE_MAX_UPLOAD_BYTES,
+    )
 
 
 @cache

@@ -13,7 +13,7 @@ from tests.services import PROJECT
 
 SOURCES = [
     path
-    for folder in ("config", "cards", "prompts")
+    for folder in ("config", "cards", "prompts", "artifacts")
     for path in sorted((PROJECT / folder).rglob("*.py"))
     if "migrations" not in path.parts
 ]

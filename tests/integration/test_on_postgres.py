@@ -15,6 +15,7 @@ def test_everything_holds_on_postgres(postgres_url: str) -> None:
         [
             *(sys.executable, "-m", "pytest"),
             *("tests/integration/cards", "tests/integration/prompts"),
+            "tests/integration/artifacts",
             *("-p", "no:cacheprovider", "--create-db"),
         ],
         cwd=PROJECT,

@@ -25,6 +25,8 @@ WRONG: dict[str, list[str]] = {
     "CARDWIRE_DATA_DIR": ["/dev/null/x"],
     "CARDWIRE_ALLOWED_HOSTS": ["https://a.example", "a.example b.example"],
     "CARDWIRE_MAX_FRAME_BYTES": [*WHOLE, "1023"],
+    "CARDWIRE_ARTIFACT_STORAGE": ["", "files", "a storage.Class", "a.b:C"],
+    "CARDWIRE_ARTIFACT_STORAGE_OPTIONS": ["", "[]", '"SECRET"', '{"key":SECRET}'],
     "CARDWIRE_MAX_JSON_DEPTH": [*WHOLE, "7", "65"],
     "CARDWIRE_MAX_BLOCKS": [*WHOLE, "0", "10001"],
     "CARDWIRE_MAX_WAITING_FRAMES": [*WHOLE, "0", "10001"],

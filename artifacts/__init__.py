@@ -1,0 +1,1 @@
+"""Files that assistants make and users bring."""

@@ -1,0 +1,17 @@
+"""The Django app that keeps files."""
+
+from django.apps import AppConfig
+
+
+class ArtifactsConfig(AppConfig):
+    """What assistants make and users bring, with its versions."""
+
+    name = "artifacts"
+    verbose_name = "Artifacts"
+
+    def ready(self) -> None:
+        """Have files go with their rows."""
+        # The models are there only now.
+        from artifacts.removal import follow_rows  # noqa: PLC0415
+
+        follow_rows()

@@ -1,0 +1,1 @@
+"""The rules of files: their names, what markup is, ranges, what a browser is told."""

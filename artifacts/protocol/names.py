@@ -1,0 +1,90 @@
+r"""Names that may be shown, stored and linked, whatever was asked for.
+
+| in a name | becomes |
+|---|---|
+| path steps, `/` and `\` | only what is behind the last one |
+| what is not seen: controls, direction marks, zero-width characters | nothing |
+| halves of surrogate pairs | nothing |
+| white space of any kind | one space; none at either end |
+| dots at the end | nothing |
+| a name that Windows reserves, such as `con.txt` | `_con.txt` |
+| more than 255 bytes of UTF-8 | a shorter stem; the suffix stays |
+| nothing that is left | `file` |
+
+Spec: FR-107, FR-111, FR-113; issue "Artifacts", bad input.
+"""
+
+import re
+import unicodedata
+from typing import Final
+
+#: Bytes of UTF-8; what file systems take. Spec: none; POSIX NAME_MAX.
+MAX_NAME_BYTES: Final = 255
+
+#: Bytes of what counts as a suffix; a longer one is cut with the rest.
+MAX_SUFFIX_BYTES: Final = 32
+
+FALLBACK_NAME: Final = "file"
+
+#: Characters of categories that are visible and yet show nothing: joiners, fillers
+#: and selectors.
+_INVISIBLE: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+)
+
+_SEPARATORS: Final = re.compile(r"[/\\]")
+
+_RESERVED: Final = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
+)
+
+
+def safe_name(name: str) -> str:
+    """Return a name made of `name`; never empty, and the same when applied again.
+
+    Spec: FR-107, FR-111, FR-113.
+    """
+    parts = _SEPARATORS.split(_visible(name))
+    tidy = [part for part in map(_tidy_ends, parts) if part]
+    safe = tidy[-1] if tidy else FALLBACK_NAME
+    if _RESERVED.fullmatch(safe):
+        safe = f"_{safe}"
+    return _shortened(safe)
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix with its dot in lower case; "" for none."""
+    stem, dot, suffix = name.rpartition(".")
+    return f".{suffix}".lower() if stem and dot and suffix else ""
+
+
+def _visible(name: str) -> str:
+    kept = (_visible_form(character) for character in name)
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def _visible_form(character: str) -> str:
+    if character.isspace():
+        return " "
+    # Cc, Cf, Cs, Zl, Zp: controls, formats, surrogates, separators of lines.
+    if unicodedata.category(character) in {"Cc", "Cf", "Cs"}:
+        return ""
+    return "" if character in _INVISIBLE else character
+
+
+def _tidy_ends(part: str) -> str:
+    # One run of spaces hides a suffix as well as a zero-width character does.
+    return re.sub(" +", " ", part).lstrip(" ").rstrip(" .")
+
+
+def _shortened(name: str) -> str:
+    if len(name.encode()) <= MAX_NAME_BYTES:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    ending = f"{dot}{suffix}"
+    if not stem or len(ending.encode()) > MAX_SUFFIX_BYTES:
+        stem, ending = name, ""
+    room = MAX_NAME_BYTES - len(ending.encode())
+    # Cut between characters: half of one is dropped.
+    cut = stem.encode()[:room].decode(errors="ignore")
+    return cut.rstrip(" .") + ending
