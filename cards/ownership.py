@@ -17,7 +17,7 @@ in one that is open.
 Spec: Ruling E14; design.md 4; docs/decisions/0004-a-lease-per-worker.md.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -111,6 +111,16 @@ def sessions_owned_by(worker_ids: list[str], *, limit: int) -> list[int]:
     return list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
 
 
+def owners_replaced(me: ThisWorker, fences: Mapping[int, int]) -> list[int]:
+    """Return the sessions that others have taken since this worker did.
+
+    Args:
+        fences: Session → fence of this worker's hold.
+    """
+    taken = Session.objects.filter(pk__in=list(fences)).exclude(owner=me.worker_id)
+    return [pk for pk, fence in taken.values_list("pk", "fence") if fence > fences[pk]]
+
+
 def lost_sessions(gone: list[str]) -> list[int]:
     """Return the sessions of gone workers, and those in a turn that nobody runs."""
     owned = Session.objects.filter(owner__in=gone)
@@ -194,9 +204,15 @@ def give_back_session(
 def abandon_session(session_pk: int, *, fence: int) -> None:
     """Give a session back although turns wait in it: this worker stops.
 
-    Spec: design.md 1, crash-only.
+    Words that came too late for their turn wait in a turn of their own.
+
+    Spec: Ruling E23; design.md 1, crash-only.
     """
-    Session.objects.filter(pk=session_pk, fence=fence).update(owner="")
+    with transaction.atomic():
+        found = lock_owner(session_pk)
+        if found is not None and found[1] == fence:
+            set_owner(session_pk, owner="", fence=fence)
+            _queue_late_injections(session_pk)
 
 
 def _queue_late_injections(session_pk: int) -> None:

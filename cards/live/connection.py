@@ -332,11 +332,11 @@ class Connection:
         self._unfollow()
         self._live = live
         self._move_cursor(newest)
-        live.followers.add(self)
+        live.audience.followers.add(self)
 
     def _unfollow(self) -> None:
         if self._live is not None:
-            self._live.followers.discard(self)
+            self._live.audience.followers.discard(self)
             self._hub.release(self._live)
             self._live = None
 

@@ -22,6 +22,7 @@ from cards.operations import SessionTaken
 from cards.ownership import (
     forget_workers,
     gone_workers,
+    owners_replaced,
     sessions_owned_by,
     unowned_with_work,
 )
@@ -247,6 +248,25 @@ class Hub:
     async def _renew(self) -> None:
         await self._membership.join()
         await self._membership.renew()
+        await self._look_for_replaced()
+
+    async def _look_for_replaced(self) -> None:
+        """Stop what others took over while this process stood still for too long.
+
+        The log refuses its frames anyway; its work and its clients cannot wait for
+        the next one.
+        """
+        held = {
+            pk: live.fence
+            for pk, live in self._stored.items()
+            if live.fence is not None
+        }
+        if not held:
+            return
+        replaced = await run_in_database(owners_replaced, self._membership.me, held)
+        for pk in replaced:
+            if pk in self._stored:
+                await self._stored[pk].owner_replaced(held[pk])
 
     async def find_the_lost(self) -> None:
         """Take over what nobody runs any more.
@@ -355,7 +375,7 @@ class Hub:
             if live is not None and self._resent.get(prompt.request_id) != (
                 prompt.resent_at
             ):
-                live.resend(prompt)
+                live.audience.resend(prompt)
         self._resent = {
             prompt.request_id: prompt.resent_at
             for prompt in prompts

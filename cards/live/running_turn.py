@@ -58,18 +58,13 @@ class RunningTurn:
 
 
 async def run_engine(engine: Engine, turn: Turn) -> None:
-    """Run an engine, whatever it raises.
+    """Run an engine.
 
     Raises:
-        Exception: What the engine raised; an attempt to end the process as a
-            RuntimeError.
+        Exception: What the engine raised.
     """
     # Called within the task: an engine may fail before it gives a coroutine.
-    try:
-        await engine.run(turn)
-    except (SystemExit, KeyboardInterrupt) as error:
-        # asyncio would end the whole process with it.
-        raise RuntimeError(f"the engine raised {error!r}") from error
+    await engine.run(turn)
 
 
 def log_late_end(task: "asyncio.Task[None]") -> None:

@@ -16,7 +16,6 @@ Spec: EMIT 14; Rulings E9 to E14, E23; design.md 3, 4.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,9 +25,10 @@ from django.db import Error as DatabaseError
 
 from cards.builder import Builder
 from cards.clock import now_ms
-from cards.database import WriteBatches, run_in_database
-from cards.engine import Engine, HistoryEntry, Turn
+from cards.database import WriteBatches
+from cards.engine import Engine, Turn
 from cards.engine.block import Context, close_open_below, error_of
+from cards.live.containment import contain_engine
 from cards.live.errors import (
     log_unavailable,
     orphan_timeout,
@@ -39,6 +39,7 @@ from cards.live.errors import (
 from cards.live.new_turns import turn_input
 from cards.live.prompt_desk import PromptDesk
 from cards.live.running_turn import RunningTurn, log_late_end, run_engine
+from cards.live.said import SaidSoFar
 from cards.live.session_log import SessionLog
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
@@ -56,13 +57,11 @@ from cards.protocol.kinds import (
 from cards.protocol.payloads import MessagePayload, QueuedMessage, UpdatedInner
 from cards.protocol.watchdog import look
 from cards.queries import (
-    HISTORY_CHARS,
     SessionHistory,
     SessionNews,
     SessionRecord,
     TurnRecord,
     WaitingInjection,
-    read_history,
 )
 
 logger = logging.getLogger(__name__)
@@ -76,9 +75,6 @@ CANCEL_GRACE_S = 1.0
 
 #: Shortest time between two looks for silent cards, in milliseconds.
 MIN_LOOK_MS = 100
-
-#: Earlier turns that an engine is shown.
-HISTORY_TURNS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,20 +159,19 @@ class SessionRuntime:
             committer=committer,
             tick_interval_ms=settings.tick_interval_ms,
             now_ms=settings.now_ms,
-            on_committed=owner.committed,
+            on_committed=self._committed,
             on_failed=self._log_failed,
         )
         self._desk = PromptDesk(session.pk, self, book=book, writes=writes)
         self._topics_shown = set(history.system_topics)
-        self._history: deque[HistoryEntry] = deque(
-            (HistoryEntry(*said) for said in history.said), maxlen=2 * HISTORY_TURNS
-        )
+        self._said = SaidSoFar(session.pk, history)
         self._queue: dict[int, TurnRecord] = {}
         self._is_queue_shown = False
         self._last_turn_no = 0
         self._running: RunningTurn | None = None
         self._worker: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._is_replaced = False
         self._has_more = asyncio.Event()
         # Whether settled prompts may wait. Whoever settles one says so, and nobody
         # gives the session back over one, so there is no need to look at each turn.
@@ -196,10 +191,15 @@ class SessionRuntime:
         """Go on under a new fence; nobody else owned the session in between."""
         self._log.hold_again(fence)
 
-    def take_up(self, records: Iterable[TurnRecord]) -> None:
+    def take_up(
+        self, records: Iterable[TurnRecord], *, were_shown: bool = False
+    ) -> None:
         """Run unfinished turns in their order, then give the session back.
 
         Those that are known already change nothing.
+
+        Args:
+            were_shown: Whether an owner before may have shown that they wait.
 
         Spec: Rulings E9, E14.
         """
@@ -210,7 +210,7 @@ class SessionRuntime:
         self._has_more.set()
         if self._worker is None:
             # Somebody may have seen the others wait.
-            self._is_queue_shown = len(self._queue) > 1
+            self._is_queue_shown = were_shown or len(self._queue) > 1
             self._worker = asyncio.create_task(self._work())
         elif self._running is not None and len(self._queue) > count:
             self._show_queue()
@@ -260,6 +260,20 @@ class SessionRuntime:
 
     def _stop_queued(self, turn_no: int) -> None:
         self._queue[turn_no] = replace(self._queue[turn_no], is_stopped=True)
+
+    def replace(self) -> None:
+        """Stop at once: another worker owns the session.
+
+        The log refuses whatever is still said; the engine's work ends, too.
+
+        Spec: Ruling E14.
+        """
+        self._is_replaced = True
+        # What it asked is the next owner's by now.
+        self._desk.begin_to_close()
+        self._has_more.set()
+        if self._running is not None:
+            self._running.end(CloseStatus.FAILED)
 
     async def stop(self, *, grace_s: float) -> None:
         """Begin no turn any more, and end the running one within its grace.
@@ -356,6 +370,8 @@ class SessionRuntime:
                 await self._run_next()
                 await self._settle_prompts()
             await self._linger()
+            if self._is_replaced:
+                raise _Replaced
             if self._queue or self._is_stopping:
                 continue
             left = await self._given_back()
@@ -369,7 +385,7 @@ class SessionRuntime:
 
     async def _linger(self) -> None:
         self._has_more.clear()
-        if self._settings.linger_s and not self._queue:
+        if self._settings.linger_s and not (self._queue or self._is_replaced):
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.linger_s):
                     await self._has_more.wait()
@@ -404,7 +420,7 @@ class SessionRuntime:
         try:
             if record.state == "running":
                 await self._log.close_lost_turn(record, worker_lost())
-                await self._read_said()
+                await self._said.read_back()
             else:
                 await self._run_turn(self._running)
         except (LogWriteFailed, DatabaseError) as failure:
@@ -436,7 +452,7 @@ class SessionRuntime:
             trace_id=self._session.trace_id,
             turn_no=record.turn_no,
             input=turn_input(record),
-            history=tuple(self._history),
+            history=self._said.entries,
             topics_shown=self._topics_shown,
             injections=running.injections,
         )
@@ -447,6 +463,8 @@ class SessionRuntime:
         await self._log.writer.flush()
         if running.ending is None:
             await self._run_engine(running, turn)
+        if self._is_replaced:
+            raise _Replaced
         if self._log.writer.failure is not None:
             raise self._log.writer.failure
         if not self._is_stopping:
@@ -461,13 +479,11 @@ class SessionRuntime:
             )
         self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
         await self._log.writer.flush()
-        self._remember(record, context)
+        self._said.remember(record, context)
 
     async def _run_engine(self, running: RunningTurn, turn: Turn) -> None:
         """Run the engine until it ends, or until its turn has to end without it."""
-        running.task = task = asyncio.create_task(
-            run_engine(self._settings.engine, turn)
-        )
+        running.task = task = contain_engine(run_engine(self._settings.engine, turn))
         is_ending = asyncio.create_task(running.is_ending.wait())
         try:
             await asyncio.wait({task, is_ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -505,25 +521,6 @@ class SessionRuntime:
         )
         self._is_queue_shown = bool(waiting)
 
-    def _remember(self, record: TurnRecord, context: Context) -> None:
-        """Add the turn to the history, as it would be read back from the log."""
-        for words in (record.message["text"], *context.heard_texts):
-            self._history.append(
-                HistoryEntry("user", words[:HISTORY_CHARS], record.turn_no)
-            )
-        if said := context.said_text:
-            self._history.append(
-                HistoryEntry("assistant", said[:HISTORY_CHARS], record.turn_no)
-            )
-
-    async def _read_said(self) -> None:
-        """Read back what was said: a lost turn belongs to it like any other."""
-        history = await run_in_database(
-            read_history, self._session.pk, turns=HISTORY_TURNS
-        )
-        self._history.clear()
-        self._history.extend(HistoryEntry(*said) for said in history.said)
-
     # The watchdog.
 
     def _watch(self, running: RunningTurn) -> None:
@@ -559,6 +556,11 @@ class SessionRuntime:
 
     # When the log cannot be written.
 
+    def _committed(self, frames: Sequence[bytes]) -> None:
+        # The next owner may have gone on already; its followers read the log then.
+        if not self._is_replaced:
+            self._owner.committed(frames)
+
     def _log_failed(self, failure: Exception) -> None:
         running = self._running
         is_replaced = isinstance(failure.__cause__, OwnerReplaced)
@@ -574,18 +576,19 @@ class SessionRuntime:
         Args:
             record: None when no turn was running.
         """
-        while True:
+        while not self._is_replaced:
             try:
                 await self._log.restart()
                 self._desk.begin_anew()
                 if record is not None:
                     await self._log.close_lost_turn(record, log_unavailable())
-                    await self._read_said()
+                    await self._said.read_back()
                 return
             except (DatabaseError, LogWriteFailed) as error:
                 _raise_if_replaced(error)
                 logger.warning("session %s waits for the log: %s", self._name, error)
                 await asyncio.sleep(RECOVERY_RETRY_S)
+        raise _Replaced
 
 
 def _raise_if_replaced(failure: Exception) -> None:

@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from math import inf
 
 from django.db import Error as DatabaseError
 
 from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
+from cards.live.audience import Audience
 from cards.live.membership import Membership
 from cards.live.new_turns import turn_of_message
-from cards.live.runtime import HISTORY_TURNS, RuntimeSettings, SessionRuntime
+from cards.live.runtime import RuntimeSettings, SessionRuntime
+from cards.live.said import HISTORY_TURNS
 from cards.log.committer import Committer
 from cards.log.doorbell import Doorbell
 from cards.log.tail import Tail
@@ -65,26 +67,6 @@ class SubmittedTurn:
 
     record: TurnRecord
     is_new: bool
-
-
-class Follower(Protocol):
-    """A connection that follows a session."""
-
-    def pump(self) -> None:
-        """Send what is new, as far as the client keeps up."""
-
-    def resend(self, prompt: OpenPrompt) -> None:
-        """Show a prompt once more, if the client has seen it before."""
-
-    def report_trouble(self, error: ErrorInfo) -> None:
-        """Tell this client of trouble that cannot be logged."""
-
-    def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
-        """Tell this client of another trace: another worker made the session.
-
-        Args:
-            newest: Seq behind which the client goes on.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +119,12 @@ class LiveSession:
         self.trace_id = (
             record.trace_id if record else mint_trace_id(services.entropy.hex)
         )
-        self.tail: Tail[Batch] = Tail(newest, Batch)
-        self.followers: set[Follower] = set()
+        self.audience = Audience(newest)
         self._services = services
         self._on_stored = on_stored
         self._runtime: SessionRuntime | None = None
+        # Runtimes that come to their end although others own the session.
+        self._replaced: set[SessionRuntime] = set()
         self._lock = asyncio.Lock()
         self._looks = asyncio.Lock()
         self._uses = 0
@@ -150,10 +133,15 @@ class LiveSession:
             on_stored(record.pk, self)
 
     @property
+    def tail(self) -> Tail[Batch]:
+        """The recent frames, up to the newest that followers may be shown."""
+        return self.audience.tail
+
+    @property
     def is_idle(self) -> bool:
         """Whether nobody follows and nothing runs, so that it can be let go."""
         is_used = self._uses > 0 or bool(self._submissions)
-        return not self.followers and not self.is_working and not is_used
+        return not self.audience.followers and not self.is_working and not is_used
 
     @property
     def is_working(self) -> bool:
@@ -209,12 +197,10 @@ class LiveSession:
         """Take the row that another process made in between; its trace counts."""
         newest = await run_in_database(newest_seq, record.pk)
         self.trace_id = record.trace_id
-        self.tail = Tail(newest, Batch)
+        self.audience.begin_anew(newest)
         self.record = record
         self._on_stored(record.pk, self)
-        prompts = await self.open_prompts(newest)
-        for follower in tuple(self.followers):
-            follower.greet_anew(newest, prompts)
+        self.audience.greet_anew(newest, await self.open_prompts(newest))
 
     async def look_for_row(self) -> None:
         """Find out whether another worker made the session meanwhile.
@@ -289,7 +275,9 @@ class LiveSession:
 
     async def _see_to(self, accepted: AcceptedTurn) -> None:
         if accepted.hold is not None:
-            runtime = await self._runtime_of(accepted.hold)
+            runtime = await self._runtime_of(
+                accepted.hold, accepted_no=accepted.turn.turn_no
+            )
             runtime.take_up([accepted.turn] if accepted.is_new else [])
         elif accepted.is_new:
             self._services.doorbell.call(self._row.pk)
@@ -415,11 +403,6 @@ class LiveSession:
         )
         return [prompt for prompt in prompts if prompt.seq <= newest]
 
-    def resend(self, prompt: OpenPrompt) -> None:
-        """Show the followers a prompt once more, as an operator wished."""
-        for follower in tuple(self.followers):
-            follower.resend(prompt)
-
     # Who runs it.
 
     async def take_over(self) -> None:
@@ -439,7 +422,15 @@ class LiveSession:
                 if hold is not None:
                     (await self._runtime_of(hold)).take_up([])
 
-    async def _runtime_of(self, hold: Hold) -> SessionRuntime:
+    async def _runtime_of(
+        self, hold: Hold, *, accepted_no: float = inf
+    ) -> SessionRuntime:
+        """Return what runs the session under a hold, made now if need be.
+
+        Args:
+            accepted_no: Of the turn that was accepted just now; turns before it were
+                left by another owner.
+        """
         runtime = self._runtime
         if runtime is not None and hold.fence == runtime.fence:
             return runtime
@@ -450,13 +441,14 @@ class LiveSession:
         history = await run_in_database(read_history, self._row.pk, turns=HISTORY_TURNS)
         news = await run_in_database(read_news, self._row.pk)
         if history.newest_seq > self.tail.newest_seq:
-            self.tail.skip_to(history.newest_seq)
-            self._pump()
+            self.audience.skip_to(history.newest_seq)
         runtime = self._start_runtime(hold, history)
-        runtime.take_up(news.turns)
+        were_shown = any(turn.turn_no < accepted_no for turn in news.turns)
+        runtime.take_up(news.turns, were_shown=were_shown)
         return runtime
 
     def _start_runtime(self, hold: Hold, history: SessionHistory) -> SessionRuntime:
+        self._let_go()
         self._runtime = SessionRuntime(
             self._row,
             self,
@@ -468,6 +460,32 @@ class LiveSession:
             writes=self._services.writes,
         )
         return self._runtime
+
+    @property
+    def fence(self) -> int | None:
+        """Of the hold under which turns run or wait here; None when none do."""
+        runtime = self._runtime
+        return runtime.fence if runtime is not None and self.is_working else None
+
+    async def owner_replaced(self, fence: int) -> None:
+        """Stop what runs here under a hold that others have taken over.
+
+        Raises:
+            django.db.Error: The database cannot be read.
+
+        Spec: Ruling E14.
+        """
+        if self.fence == fence:
+            logger.warning("session %s was taken by another worker", self.session_id)
+            self._let_go()
+            await self.look_at_log()
+
+    def _let_go(self) -> None:
+        runtime = self._runtime
+        if runtime is not None and not runtime.is_idle:
+            self._replaced.add(runtime)
+            runtime.replace()
+        self._runtime = None
 
     async def look_for_work(self) -> None:
         """Act on what was stored for the owner, if that is this process.
@@ -491,24 +509,23 @@ class LiveSession:
 
     async def stop(self, *, grace_s: float) -> None:
         """End what runs here within its grace. Spec: design.md 1."""
-        if self._runtime is not None:
-            await self._runtime.stop(grace_s=grace_s)
+        runtimes = self._replaced | ({self._runtime} if self._runtime else set())
+        await asyncio.gather(*(each.stop(grace_s=grace_s) for each in runtimes))
 
     # What its runtime says.
 
     def committed(self, frames: Sequence[bytes]) -> None:
         """See `RuntimeOwner.committed`."""
-        self.tail.extend(frames)
-        self._pump()
+        self.audience.extend(frames)
         self._services.doorbell.ring(self._row.pk, self.tail.newest_seq)
 
     def trouble(self, error: ErrorInfo) -> None:
         """See `RuntimeOwner.trouble`."""
-        for follower in tuple(self.followers):
-            follower.report_trouble(error)
+        self.audience.report_trouble(error)
 
     def lost(self, runtime: SessionRuntime) -> None:
         """See `RuntimeOwner.lost`."""
+        self._replaced.discard(runtime)
         if self._runtime is runtime:
             self._runtime = None
 
@@ -563,12 +580,6 @@ class LiveSession:
         if self.tail.newest_seq != after_seq or self.is_working:
             return
         if page.first_seq == after_seq + 1 and page.last_seq == newest:
-            self.tail.extend(page.frames)
+            self.audience.extend(page.frames)
         else:
-            # Far behind: each follower reads the log at its own pace.
-            self.tail.skip_to(newest)
-        self._pump()
-
-    def _pump(self) -> None:
-        for follower in tuple(self.followers):
-            follower.pump()
+            self.audience.skip_to(newest)

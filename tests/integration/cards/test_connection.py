@@ -52,7 +52,7 @@ async def talk(client: Client, *names: str) -> None:
 async def shorten_tail(house: House) -> LiveSession:
     """Forget the recent frames, so that everybody behind reads the log."""
     live = await house.live()
-    live.tail = Tail(live.tail.newest_seq, Batch)
+    live.audience.tail = Tail(live.tail.newest_seq, Batch)
     return live
 
 

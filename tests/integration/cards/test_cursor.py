@@ -121,7 +121,7 @@ class Scene:
         )
         self.log += frames
         self.live.tail.extend(frames)
-        for follower in tuple(self.live.followers):
+        for follower in tuple(self.live.audience.followers):
             follower.pump()
 
     @property
@@ -168,7 +168,7 @@ async def play_all(steps: list[Commit | Drain | Resume | Visit | Pass]) -> None:
             session_limit=0,
         )
         live = await house.live(session_id)
-        live.tail = Tail(0, Batch, max_bytes=TAIL_BYTES)
+        live.audience.tail = Tail(0, Batch, max_bytes=TAIL_BYTES)
         with live.in_use():
             client = await house.connect(session_id)
             scene = Scene(house, live, client)
