@@ -4,9 +4,9 @@ Spec: engine-api.md, Asking; EMIT 7; Rulings E15 to E19, E24.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, cast
+from typing import Literal, cast
 
 import msgspec
 from msgspec import UNSET
@@ -15,7 +15,13 @@ from cards.engine.block import Context, innermost_card
 from cards.engine.desk import Prompt
 from cards.engine.errors import EngineError
 from cards.engine.plans import Plan, PlanStep, checked_steps
-from cards.engine.values import count_or_unset, one_of, text_or_unset, texts_or_unset
+from cards.engine.values import (
+    count_or_unset,
+    listed,
+    one_of,
+    text_or_unset,
+    texts_or_unset,
+)
 from cards.ports import Settlement
 from cards.protocol.json_form import JSONValue, clean_text, json_form
 from cards.protocol.kinds import PromptKind
@@ -173,7 +179,7 @@ class Asking:
 
         Spec: EMIT 7.1.
         """
-        labels = [_label_of(option) for option in _listed("options", options)]
+        labels = [_label_of(option) for option in listed("options", options)]
         if len(set(labels)) != len(labels):
             raise ValueError("two options have the same label")
         if not labels and not allow_custom:
@@ -273,7 +279,7 @@ class Asking:
 
         Spec: EMIT 7.1; Ruling E19.
         """
-        steps = checked_steps(_listed("steps", plan.steps))
+        steps = checked_steps(plan.steps)
         if not steps:
             raise ValueError("the plan has no steps")
         settled = await self._asked(
@@ -286,7 +292,7 @@ class Asking:
                 rationale=text_or_unset(plan.rationale),
                 steps=[_reviewed(step) for step in steps],
                 available_subagents=texts_or_unset(
-                    _listed("available_subagents", available_subagents)
+                    "available_subagents", available_subagents
                 ),
             ),
             0,
@@ -381,23 +387,6 @@ def _bounded(key: str) -> str:
     return f"sha256:{hashlib.sha256(clean.encode()).hexdigest()}"
 
 
-_Each = TypeVar("_Each")
-
-
-def _listed(name: str, given: Iterable[_Each]) -> list[_Each]:
-    """Return what an engine gave as a list.
-
-    A text is a sequence as well, of its characters, and a mapping one of its names:
-    nobody means these.
-
-    Raises:
-        TypeError: It is one of the two, or nothing that could be listed.
-    """
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise TypeError(f"{name} is a list, such as [{given!r}], not {given!r}")
-    return list(given)
-
-
 def _label_of(option: str | Mapping[str, object]) -> str:
     given = option.get("label") if isinstance(option, Mapping) else option
     label = clean_text(str(given if given is not None else "")).strip()
@@ -411,7 +400,7 @@ def _options_of(
 ) -> list[PermissionOption]:
     if options is None:
         return list(DEFAULT_OPTIONS)
-    return [_permission_option(each) for each in _listed("options", options)]
+    return [_permission_option(each) for each in listed("options", options)]
 
 
 def _permission_option(option: Mapping[str, object]) -> PermissionOption:
@@ -445,7 +434,8 @@ def _reviewed(step: PlanStep) -> ReviewedStep:
         subagent_type=text_or_unset(step.subagent_type),
         prompt=text_or_unset(step.prompt),
         depends_on=texts_or_unset(
-            [str(each).strip() for each in _listed("depends_on", step.depends_on or ())]
+            "depends_on",
+            [str(each).strip() for each in step.depends_on or ()],
         ),
     )
 

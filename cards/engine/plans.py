@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from cards.builder import Builder
 from cards.engine.block import Block, Context
@@ -11,6 +11,7 @@ from cards.engine.errors import error_info
 from cards.engine.values import (
     Strategy,
     count_or_unset,
+    listed,
     one_of,
     text_or_unset,
     texts_or_unset,
@@ -193,11 +194,14 @@ class Step(Block):
         Args:
             output_summary: In a sentence or two.
             deliverables: Ids of artifacts.
+
+        Raises:
+            TypeError: The deliverables are a text instead of a list.
         """
         self._end = (CloseStatus.OK, None)
         self._output = StepPayload(
             output_summary=text_or_unset(output_summary),
-            deliverables=texts_or_unset(deliverables),
+            deliverables=texts_or_unset("deliverables", deliverables),
             attempts=count_or_unset(self._attempts),
         )
 
@@ -244,7 +248,7 @@ def _planned(step: PlanStep) -> PlannedStep:
     return PlannedStep(
         step_id=clean_text(step.id),
         subagent_type=text_or_unset(step.subagent_type),
-        depends_on=texts_or_unset(step.depends_on),
+        depends_on=texts_or_unset("depends_on", step.depends_on),
         user_facing_title=text_or_unset(step.description),
     )
 
@@ -255,33 +259,40 @@ def checked_steps(
     """Return the steps of a plan.
 
     Raises:
+        TypeError: The steps, or what one depends on, are a text instead of a list.
         ValueError: A step is malformed or two have the same id.
     """
-    checked = [
-        step if isinstance(step, PlanStep) else _step_from(step) for step in steps
-    ]
+    checked = [_checked_step(step) for step in listed("steps", steps)]
     ids = [step.id for step in checked]
     if len(set(ids)) != len(ids):
         raise ValueError("two steps of the plan have the same id")
     return checked
 
 
-def _step_from(fields: Mapping[str, object]) -> PlanStep:
+def _checked_step(step: PlanStep | Mapping[str, object]) -> PlanStep:
+    if not isinstance(step, PlanStep):
+        return _step_from(step)
+    _needed_by(step.depends_on)
+    return step
+
+
+def _step_from(fields: object) -> PlanStep:
     known = {"id", "description", "subagent_type", "prompt", "depends_on"}
-    unknown = set(fields) - known
-    if unknown or "id" not in fields:
+    if not isinstance(fields, Mapping) or set(fields) - known or "id" not in fields:
         allowed = ", ".join(sorted(known))
         raise ValueError(f"a step is a PlanStep or a mapping of {allowed}; id is due")
-    depends_on = fields.get("depends_on") or ()
-    if isinstance(depends_on, str) or not isinstance(depends_on, Sequence):
-        raise TypeError("depends_on is a list of step ids")
     return PlanStep(
         id=str(fields["id"]),
         description=str(fields.get("description") or ""),
         subagent_type=_optional_text(fields.get("subagent_type")),
         prompt=_optional_text(fields.get("prompt")),
-        depends_on=tuple(str(each) for each in depends_on),
+        depends_on=_needed_by(fields.get("depends_on")),
     )
+
+
+def _needed_by(depends_on: object) -> tuple[str, ...]:
+    given = () if depends_on is None else cast("Sequence[object]", depends_on)
+    return tuple(str(each) for each in listed("depends_on", given))
 
 
 def _optional_text(value: object) -> str | None:

@@ -232,6 +232,7 @@ class Scope(Asking):
             parent: Block to hang under; None for the innermost open one.
 
         Raises:
+            TypeError: The steps, or what one depends on, are a text instead of a list.
             ValueError: A step is malformed or two have the same id.
         """
         return PlanBlock(
@@ -283,10 +284,20 @@ class Scope(Asking):
         await self._context.builder.writer.breathe()
 
     async def team(self, name: str, members: Sequence[str]) -> None:
-        """Show a group of agents."""
+        """Show a group of agents.
+
+        Args:
+            name: Of the group.
+            members: Their names.
+
+        Raises:
+            TypeError: The members are a text instead of a list.
+        """
         self._add_leaf(
             CardKind.TEAM,
-            TeamPayload(team_name=clean_text(name), members=texts_or_unset(members)),
+            TeamPayload(
+                team_name=clean_text(name), members=texts_or_unset("members", members)
+            ),
         )
         await self._context.builder.writer.breathe()
 

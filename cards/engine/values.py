@@ -6,7 +6,7 @@ than none.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeVar, get_args
 
 from msgspec import UNSET, UnsetType
@@ -23,6 +23,7 @@ MemoryOp = Literal["read", "write", "compact"]
 NoteSeverity = Literal["info", "warn", "error"]
 
 Word = TypeVar("Word", bound=str)
+Item = TypeVar("Item")
 
 
 def one_of(name: str, word: Word, words: object) -> Word:
@@ -44,9 +45,34 @@ def text_or_unset(text: str | None) -> str | UnsetType:
     return clean_text(str(text)) if text else UNSET
 
 
-def texts_or_unset(texts: Sequence[str] | None) -> list[str] | UnsetType:
-    """Return a list of clean texts; UNSET for None and an empty list."""
-    return [clean_text(str(text)) for text in texts] if texts else UNSET
+def listed(name: str, given: Iterable[Item]) -> list[Item]:
+    """Return what an engine gave as a list.
+
+    A text is a sequence as well, of its characters, and a mapping one of its names:
+    nobody means these.
+
+    Args:
+        name: Of the argument.
+
+    Raises:
+        TypeError: It is one of the two, or nothing that could be listed.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} is a list, such as [{given!r}], not {given!r}")
+    return list(given)
+
+
+def texts_or_unset(name: str, texts: Iterable[str] | None) -> list[str] | UnsetType:
+    """Return a list of clean texts; UNSET for None and an empty list.
+
+    Args:
+        name: Of the argument.
+
+    Raises:
+        TypeError: A text stands where a list is due.
+    """
+    given = listed(name, () if texts is None else texts)
+    return [clean_text(str(text)) for text in given] or UNSET
 
 
 def json_or_unset(value: object) -> JSONValue | UnsetType:

@@ -120,55 +120,6 @@ class TestAsk:
         assert stage.desk.prompts == []
 
 
-class TestLists:
-    """A text where a list is due is a mistake of the engine's author, told at once.
-
-    Its characters would be offered one by one otherwise.
-    """
-
-    @pytest.mark.parametrize("given", ["yes", b"yes", {"label": "yes"}, None, 1])
-    async def test_of_options_are_no_text(self, stage: Stage, given: Any) -> None:
-        with pytest.raises(TypeError, match="options is a list, such as"):
-            await stage.turn.ask("?", options=given)
-
-        assert stage.desk.prompts == []
-
-    @pytest.mark.parametrize("given", ["yes", {"label": "yes", "allow": True}, 1])
-    async def test_of_allowances_are_no_text(self, stage: Stage, given: Any) -> None:
-        with pytest.raises(TypeError, match="options is a list, such as"):
-            await stage.turn.permission("Bash", "ls", options=given)
-
-        assert stage.desk.prompts == []
-
-    @pytest.mark.parametrize("given", ["researcher", {"researcher": 1}, 1])
-    async def test_of_subagents_are_no_text(self, stage: Stage, given: Any) -> None:
-        with pytest.raises(TypeError, match="available_subagents is a list, such as"):
-            await stage.turn.review_plan(
-                Plan("a report", STEPS), available_subagents=given
-            )
-
-        assert stage.desk.prompts == []
-
-    async def test_of_steps_are_no_text(self, stage: Stage) -> None:
-        steps: Any = "look"
-        with pytest.raises(TypeError, match="steps is a list, such as"):
-            await stage.turn.review_plan(Plan("a report", steps))
-
-        needed: Any = "s1"
-        later = PlanStep("s10", "write", depends_on=needed)
-        with pytest.raises(TypeError, match="depends_on is a list, such as"):
-            await stage.turn.review_plan(Plan("a report", [*STEPS, later]))
-
-        assert stage.desk.prompts == []
-
-    async def test_may_be_made_on_the_way(self, stage: Stage) -> None:
-        labels: Any = (each for each in ("red", "blue"))
-
-        await ask_anything(stage, options=labels)
-
-        assert inner(stage)["options"] == [{"label": "red"}, {"label": "blue"}]
-
-
 class TestAnswer:
     @pytest.mark.parametrize(
         ("selected", "custom_text", "text"),

@@ -53,7 +53,7 @@ class TestTextsOrUnset:
         ids=repr,
     )
     def test_cleans_or_leaves_out(self, given: Any, form: object) -> None:
-        assert texts_or_unset(given) == form
+        assert texts_or_unset("members", given) == form
 
 
 class TestJsonOrUnset:
