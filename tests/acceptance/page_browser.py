@@ -16,6 +16,7 @@ from playwright.sync_api import (
 
 from tests.acceptance.page_parts import is_connected
 from tests.acceptance.page_script import SESSION, Script
+from tests.acceptance.page_shelf import REPORT, PageShelf
 from tests.acceptance.scripted_server import ScriptedServer, Show
 from tests.services import CardwireServer, missing
 
@@ -33,6 +34,9 @@ ARGUMENTS = [
 
 #: What the browser says of a server that is away; the rest of its errors are ours.
 NETWORK_ERRORS = ("WebSocket connection", "ERR_CONNECTION_REFUSED", "ERR_INTERNET")
+
+#: How the browser begins to tell of an answer that is an error.
+REFUSAL = "Failed to load resource: the server responded"
 
 expect.set_options(timeout=20_000)
 
@@ -77,7 +81,9 @@ def page(browser: Browser, page_server: CardwireServer) -> Iterator[Page]:
 
 def _note_trouble(said: ConsoleMessage, troubles: list[str]) -> None:
     is_network = any(words in said.text for words in NETWORK_ERRORS)
-    if said.type == "error" and not is_network:
+    # What the API refuses is shown by the page; the test looks at that.
+    is_refusal = REFUSAL in said.text and "/v1/" in said.location["url"]
+    if said.type == "error" and not is_network and not is_refusal:
         troubles.append(said.text)
 
 
@@ -93,3 +99,14 @@ def show(page: Page) -> Show:
         return server
 
     return open_session
+
+
+@pytest.fixture
+def shelf(page: Page) -> Iterator[PageShelf]:
+    """The files of the scripted session."""
+    shelf = PageShelf()
+    shelf.put("art_md", "report.md", "text/markdown", REPORT)
+    shelf.put("art_csv", "data.csv", "text/csv", "a,b\n1,2\n")
+    shelf.serve(page)
+    yield shelf
+    shelf.drop_uploads()

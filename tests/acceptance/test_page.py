@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from tests.acceptance import page_script
 from tests.acceptance.page_parts import card, is_connected, kinds, say, session_of
-from tests.acceptance.page_script import SESSION, Script
+from tests.acceptance.page_script import Script
 from tests.acceptance.scripted_server import Show
 from tests.services import CardwireServer
 

@@ -247,16 +247,17 @@ export class ArtifactPanel {
   #versionPicker({ versions, version: newest }) {
     if (versions.length < 2) return nothing;
     const { version, since } = this.#shown;
-    return html`<label class="panel-choice"
-      ><span class="sr-only">Version</span>
-      <select @change=${({ target }) => this.#choose(Number(target.value), since)}>
-        ${versions.toReversed().map(
-          (each) => html`<option value=${each.version} .selected=${each.version === version}>
-            Version ${each.version}${each.version === newest ? ' (newest)' : ''}
-          </option>`,
-        )}
-      </select></label
-    >`;
+    return html`<select
+      class="panel-choice"
+      aria-label="Version"
+      @change=${({ target }) => this.#choose(Number(target.value), since)}
+    >
+      ${versions.toReversed().map(
+        (each) => html`<option value=${each.version} .selected=${each.version === version}>
+          Version ${each.version}${each.version === newest ? ' (newest)' : ''}
+        </option>`,
+      )}
+    </select>`;
   }
 
   #changesPicker({ versions }, shown, since) {
@@ -264,17 +265,18 @@ export class ArtifactPanel {
       (each) => each.version < shown.version && canCompare(each, shown),
     );
     if (earlier.length === 0) return nothing;
-    return html`<label class="panel-choice"
-      ><span class="sr-only">Show</span>
-      <select @change=${({ target }) => this.#choose(shown.version, Number(target.value))}>
-        <option value="0" .selected=${since === 0}>Content</option>
-        ${earlier.toReversed().map(
-          (each) => html`<option value=${each.version} .selected=${each.version === since}>
-            Changes since version ${each.version}
-          </option>`,
-        )}
-      </select></label
-    >`;
+    return html`<select
+      class="panel-choice"
+      aria-label="What is shown"
+      @change=${({ target }) => this.#choose(shown.version, Number(target.value))}
+    >
+      <option value="0" .selected=${since === 0}>Content</option>
+      ${earlier.toReversed().map(
+        (each) => html`<option value=${each.version} .selected=${each.version === since}>
+          Changes since version ${each.version}
+        </option>`,
+      )}
+    </select>`;
   }
 
   /** A newer version never takes the place of what is being read. */
