@@ -35,7 +35,7 @@ from cards.builder import Builder
 from cards.clock import now_ms
 from cards.database import run_in_database
 from cards.live.visiting import VisitingWorker
-from cards.log.store import OwnerReplaced
+from cards.log.store import EntryRefused, OwnerReplaced
 from cards.log.writer import LogWriteFailed, SessionWriter
 from cards.ownership import Hold, ThisWorker, abandon_session, take_session
 from cards.protocol.card_tree import CardTree
@@ -68,12 +68,15 @@ class Swept:
         sessions: That they belonged to.
         unseen: Waits that no client could answer any more.
         forgotten: Notes of settled prompts.
+        refused: Public ids of sessions whose replies the log refused; their prompts
+            are settled, and wait for a reply.
     """
 
     expired: int = 0
     sessions: set[int] = field(default_factory=set)
     unseen: int = 0
     forgotten: int = 0
+    refused: list[str] = field(default_factory=list)
 
 
 _LAPSED = Q(state=State.SETTLED, is_lapsed=True)
@@ -183,11 +186,13 @@ class WaitSweep:
     async def _reply(self, taken: _Taken, now: datetime) -> None:
         owed = {wait.session_id for wait in taken.owed}
         newest = await run_in_database(newest_seqs, list(owed))
+        records: dict[int, SessionRecord] = {}
         builders: dict[int, Builder] = {}
         for session_pk in owed:
             record = await run_in_database(find_session_by_pk, session_pk)
             if record is not None and session_pk in newest:
                 hold = taken.holds[session_pk]
+                records[session_pk] = record
                 builders[session_pk] = self._builder(record, hold, newest[session_pk])
         for wait in taken.owed:
             builder = builders.get(wait.session_id)
@@ -202,8 +207,26 @@ class WaitSweep:
                         wait.session_id, wait.request_id, "timeout", now
                     ),
                 )
-        for builder in builders.values():
-            await _flush(builder.writer)
+        for session_pk, builder in builders.items():
+            await self._flush(builder.writer, records[session_pk].session_id)
+
+    async def _flush(self, writer: SessionWriter, session_id: str) -> None:
+        """Wait until the replies are durable, unless the session cannot have them.
+
+        Raises:
+            LogWriteFailed: The log is away.
+        """
+        try:
+            await writer.flush()
+        except LogWriteFailed as error:
+            if isinstance(error.__cause__, OwnerReplaced):
+                # It was deleted, or its new owner replies.
+                logger.info("a session was left to its new owner: %s", error)
+            elif isinstance(error.__cause__, EntryRefused):
+                # The others do not wait for what is wrong with this one.
+                self._swept.refused.append(session_id)
+            else:
+                raise
 
     def _builder(self, record: SessionRecord, hold: Hold, newest: int) -> Builder:
         writer = SessionWriter(
@@ -230,21 +253,6 @@ class WaitSweep:
             count += deleted
             await asyncio.sleep(PAUSE_S)
         return count
-
-
-async def _flush(writer: SessionWriter) -> None:
-    """Wait until the replies are durable, unless the session is not ours any more.
-
-    Raises:
-        LogWriteFailed: The log cannot be written.
-    """
-    try:
-        await writer.flush()
-    except LogWriteFailed as error:
-        if not isinstance(error.__cause__, OwnerReplaced):
-            raise
-        # It was deleted, or its new owner replies.
-        logger.info("a session was left to its new owner: %s", error)
 
 
 def _next_batch(now: datetime, behind: PendingWait | None) -> list[PendingWait]:

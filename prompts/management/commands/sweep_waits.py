@@ -30,7 +30,7 @@ class Command(BaseCommand):
         """Sweep once, and say what was found in one line.
 
         Raises:
-            CommandError: The database is away.
+            CommandError: The database is away, or refused the replies of a session.
         """
         try:
             swept = asyncio.run(_sweep(is_dry_run=options["dry_run"]))
@@ -40,6 +40,11 @@ class Command(BaseCommand):
             f"sweep_waits: expired={swept.expired} sessions={len(swept.sessions)}"
             f" unseen={swept.unseen} forgotten={swept.forgotten}"
         )
+        if swept.refused:
+            raise CommandError(
+                "sweep_waits: prompts were settled, but the log refused the replies of "
+                + ", ".join(sorted(set(swept.refused)))
+            )
 
 
 async def _sweep(*, is_dry_run: bool) -> Swept:

@@ -291,6 +291,35 @@ class TestSweepBesideOthers:
         left = PendingWait.objects.values_list("state", "session__owner")
         assert list(left) == ([] if is_deleted else [("settled", "another")])
 
+    def test_goes_on_beside_a_log_that_refuses(
+        self, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One session's broken log keeps no other's prompts from their replies."""
+        sessions = [make_session(f"sess_{number}") for number in range(3)]
+        for session in sessions:
+            make_waits(make_turn(session), 2)
+        broken = sessions[1]
+        waits = PendingWait.objects.filter(session=broken)
+
+        def one_is_wrong(pks: list[int]) -> dict[int, int]:
+            return {pk: -2 if pk == broken.pk else 0 for pk in newest_seqs(pks)}
+
+        monkeypatch.setattr("prompts.sweep.newest_seqs", one_is_wrong)
+        output = StringIO()
+
+        with pytest.raises(CommandError, match=r"sweep_waits: .* of sess_1$"):
+            call_command("sweep_waits", stdout=output)
+
+        line = "sweep_waits: expired=6 sessions=3 unseen=0 forgotten=0\n"
+        assert output.getvalue() == line
+        assert len(replies_in_log()) == 4
+        assert set(waits.values_list("state", flat=True)) == {"settled"}
+        assert set(Session.objects.values_list("owner", flat=True)) == {""}
+
+        monkeypatch.undo()
+        assert sweep() == "sweep_waits: expired=2 sessions=1 unseen=0 forgotten=0\n"
+        assert not PendingWait.objects.exists()
+
     def test_replies_for_one_that_was_killed(self, transactional_db: None) -> None:
         """Nothing stays settled without a reply. Spec: design.md 1, crash-only."""
         session = make_session("sess_1")
