@@ -257,7 +257,7 @@ def _check_plan_review(
         )
     checked: dict[str, JSONValue] = {"reason": _text("payload.reason", payload.reason)}
     rejection = ""
-    # EMIT 7.3: an empty list stands for the plan as proposed.
+    # EMIT 7.3: an empty list stands for the plan as proposed; see decision 7.
     if is_approved and steps and steps != asked.steps:
         available = asked.available_subagents
         rejection = fault_of(steps, available=() if available is UNSET else available)
