@@ -228,11 +228,13 @@ def nothing_waits(message: ToolResult | PromptUserResponse) -> RemoteProtocolErr
             f"no client tool waits under tool_use_id {message.tool_use_id!r}",
             code="UNKNOWN_TOOL_USE_ID",
             field="tool_use_id",
+            user_message="Nothing waits for this result any more.",
         )
     return refuse(
         f"no prompt waits under request_id {message.request_id!r}",
         code="UNKNOWN_REQUEST_ID",
         field="request_id",
+        user_message="This question was answered before, or its time is over.",
     )
 
 

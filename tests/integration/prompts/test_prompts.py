@@ -107,6 +107,9 @@ class TestQuestion:
             "req_0000000000000000",
         ]
         assert [error["retryable"] for error in errors] == [False, False]
+        assert {error["user_message"] for error in errors} == {
+            "This question was answered before, or its time is over."
+        }
         await answer(client, second, "denied")
         await client.until_closed("turn_c1")
         assert text_of(client) == "a"
