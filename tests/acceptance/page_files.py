@@ -15,10 +15,6 @@ def panel(page: Page) -> Locator:
     return page.locator("#panel")
 
 
-def composer(page: Page) -> Locator:
-    return page.get_by_label("Message", exact=True)
-
-
 def chips(page: Page) -> Locator:
     """The files above the message field."""
     return page.get_by_role("list", name="Attached files").get_by_role("listitem")

@@ -20,8 +20,12 @@ def kinds(page: Page, kind: str, status: str) -> Locator:
     return page.locator(f'[data-card-kind="{kind}"][data-status="{status}"]')
 
 
+def composer(page: Page) -> Locator:
+    return page.get_by_label("Message", exact=True)
+
+
 def say(page: Page, text: str) -> None:
-    field = page.get_by_label("Message", exact=True)
+    field = composer(page)
     field.fill(text)
     field.press("Enter")
 

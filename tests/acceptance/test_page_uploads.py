@@ -9,12 +9,12 @@ from playwright.sync_api import Page, expect
 from tests.acceptance.page_files import (
     attach,
     chips,
-    composer,
     give_files,
     say_files,
     wait_for_uploads,
 )
 from tests.acceptance.page_parts import (
+    composer,
     is_connected,
     wait_for_frames,
 )
