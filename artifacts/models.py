@@ -3,6 +3,8 @@
 Spec: EMIT 10.9, 13; interfaces.md, REST; docs/artifacts.md.
 """
 
+from typing import Final
+
 from django.db import models
 
 
@@ -69,6 +71,8 @@ class ArtifactVersion(models.Model):
     role = models.CharField(max_length=64, blank=True, default="")
     description = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
+    #: Since when a clean-up knows that the storage has no such file; None for never.
+    missing_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [  # noqa: RUF012
@@ -84,11 +88,18 @@ class ArtifactVersion(models.Model):
 class CleaningPlace(models.Model):
     """Where the clean-up goes on the next time, so that it comes round to all."""
 
+    INCOMING: Final = "incoming"
+    FILES: Final = "files"
+    ROWS: Final = "rows"
+    MARK: Final = "mark"
+
     #: Of what is looked through, or `mark`.
     scope = models.CharField(max_length=16, unique=True)
-    #: What was looked at last; "" begins anew. Of `mark`: the name of the file by
-    #: which the storage is known again.
+    #: The key of what was looked at last; "" begins anew. Of `mark`: the word by which
+    #: the storage is known again.
     place = models.CharField(max_length=128, blank=True, default="")
+    #: How often the place was noted.
+    runs = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return self.scope

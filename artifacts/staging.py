@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from django.core.files.base import ContentFile
-from django.core.files.storage import Storage
+from django.core.files.storage import FileSystemStorage, Storage
 from django.core.files.uploadedfile import UploadedFile
 
 from artifacts.content_types import detect_type
@@ -167,11 +167,10 @@ def _save_thumbnail(storage: Storage, storage_name: str, picture: bytes | None) 
 
 
 def _make_durable(storage: Storage, name: str) -> None:
-    try:
-        path = Path(storage.path(name))
-    except NotImplementedError:
-        # Not on this machine: durable when it says that it is saved.
+    if not isinstance(storage, FileSystemStorage):
+        # Durable when it says that it is saved.
         return
+    path = Path(storage.path(name))
     for each in (path, path.parent, path.parent.parent):
         descriptor = os.open(each, os.O_RDONLY)
         try:

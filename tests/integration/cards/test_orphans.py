@@ -5,8 +5,10 @@ Spec: Ruling E14; cases FR-49, FR-53.
 
 import asyncio
 from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
 from cards.database import run_in_database
@@ -14,7 +16,17 @@ from cards.engine import Turn
 from cards.models import Session, Worker
 from cards.models import Turn as TurnRow
 from cards.queries import fold_cards
+from tests.integration.artifacts.shelving import use_storage
 from tests.integration.cards.house import House, running_house
+
+#: What the line says of the apps above.
+NO_FILES = "files=0 versions=0 missing=0 scanned=0"
+
+
+@pytest.fixture(autouse=True)
+def _storage(settings: LazySettings, tmp_path: Path) -> None:
+    """Another database than that of the test before has another storage."""
+    use_storage(settings, location=str(tmp_path))
 
 
 async def command(*arguments: str) -> str:
@@ -53,12 +65,12 @@ class TestCleanupOrphans:
         async with running_house(lease_s=0) as gone, running_house() as alive:
             await busy(gone, "sess_1", "sess_2")
             await busy(alive, "sess_3")
-            line = "cleanup_orphans: sessions=2 turns=2 cards=6\n"
+            line = f"cleanup_orphans: sessions=2 turns=2 cards=6 {NO_FILES}\n"
 
             assert await command("--dry-run") == line
             assert await run_in_database(Worker.objects.count) == 2
             assert await command() == line
-            nothing = "cleanup_orphans: sessions=0 turns=0 cards=0\n"
+            nothing = f"cleanup_orphans: sessions=0 turns=0 cards=0 {NO_FILES}\n"
             assert await command() == nothing
 
             for session_id, status in (("sess_1", "failed"), ("sess_3", "open")):
