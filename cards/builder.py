@@ -90,6 +90,8 @@ class Builder:
         self._entropy = entropy
         self._throttle: TickThrottle[TickPayload] = TickThrottle(tick_interval_ms)
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        # By card, of messages that are open.
+        self._words: dict[str, list[str]] = {}
         self._stamped_ms = -1
         self._timestamp = ""
         #: Frames that came for a closed card and were not sent. Spec: Ruling E12.
@@ -145,6 +147,7 @@ class Builder:
         hint: Hint | None = None,
         severity: Severity = Severity.INFO,
         changes: tuple[RowChange, ...] = (),
+        words: list[str] | None = None,
     ) -> Card:
         """Open a card.
 
@@ -152,6 +155,7 @@ class Builder:
             payload: Must carry what its kind requires.
             hint: None takes the default of the kind.
             changes: Rows to change in the same transaction.
+            words: Gets the card's text as it is logged; None for nobody.
 
         Raises:
             LocalProtocolError: The card is illegal; nothing was sent.
@@ -180,6 +184,8 @@ class Builder:
         data = encode_event(event)
         self._tree.add(card)
         self._writer.append(data, changes)
+        if words is not None:
+            self._words[card_id] = words
         return card
 
     def set(self, card: Card, payload: Payload) -> None:
@@ -198,6 +204,8 @@ class Builder:
         self._tree.check_append(card, channel)
         text = clean_text(text)
         is_json = channel is Channel.TOOL_INPUT
+        if channel is Channel.TEXT and card.card_id in self._words:
+            self._words[card.card_id].append(text)
         self._emit(
             CardAppend(
                 envelope=self._envelope(card),
@@ -272,6 +280,7 @@ class Builder:
             payload=payload,
         )
         data = encode_event(event)
+        self._words.pop(card.card_id, None)
         if self._tree.close(card):
             self._writer.append(data, changes)
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from django.db import transaction
 
@@ -28,6 +29,8 @@ from cards.models import Injection, Session, Turn, Worker
 from cards.process_lock import is_abandoned, remove_abandoned
 from cards.queries import TurnRecord, unfinished_turns
 from cards.statements import has_work, lock_owner, set_owner
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +173,26 @@ def lock_session(session_pk: int) -> None:
     """Keep others from changing who owns the session until the transaction ends."""
     if lock_owner(session_pk) is None:
         raise Session.DoesNotExist(session_pk)
+
+
+class NotTheOwner(Exception):
+    """Another worker owns the session, or it is gone. Spec: Ruling E14."""
+
+
+def write_as_owner(session_pk: int, fence: int, write: Callable[[], R]) -> R:
+    """Store something that only the owner of a session may store.
+
+    The session's row is locked meanwhile.
+
+    Raises:
+        NotTheOwner: The hold of that fence is over; nothing is stored.
+        Exception: Whatever the write raises.
+    """
+    with transaction.atomic():
+        found = lock_owner(session_pk)
+        if found is None or found[1] != fence:
+            raise NotTheOwner(f"session {session_pk} has another owner")
+        return write()
 
 
 def give_back_session(

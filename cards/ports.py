@@ -201,6 +201,7 @@ class StagedContent:
         sha256: Of the bytes, in hex.
         mime_type: As its bytes tell; never what somebody claimed alone.
         thumbnail_name: Under which the storage keeps a small picture; "" for none.
+        icon: A picture small enough for a frame, as PNG; b"" for none.
     """
 
     storage_name: str
@@ -208,6 +209,7 @@ class StagedContent:
     sha256: str
     mime_type: str
     thumbnail_name: str
+    icon: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

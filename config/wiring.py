@@ -13,7 +13,7 @@ from artifacts.shelf import StoredArtifactShelf
 from cards.admission import Admission
 from cards.engine import Engine
 from cards.live.hub import Hub
-from cards.live.runtime import RuntimeSettings
+from cards.live.runtime_settings import RuntimeSettings
 from cards.log.committer import Committer
 from cards.log.store import open_store
 from cards.protocol.client_messages import FrameLimits
@@ -113,6 +113,7 @@ def hub() -> Hub:
         lock_dir=settings.CARDWIRE_WORKERS_DIR,
         lease_s=settings.CARDWIRE_LEASE_S,
         book=prompt_book(),
+        shelf=artifact_shelf(),
         sweep_interval_s=settings.CARDWIRE_SWEEP_INTERVAL_S,
         # The in-memory layer reaches nobody but ourselves.
         layer=get_channel_layer() if settings.REDIS_URL else None,

@@ -3,6 +3,7 @@
 Everything importable from here is public; see docs/engine-api.md.
 """
 
+from cards.engine.artifacts import Artifact
 from cards.engine.asking import (
     Answer,
     Permission,
@@ -19,6 +20,7 @@ from cards.engine.turn import Continuation, HistoryEntry, Turn, TurnInput
 
 __all__ = [
     "Answer",
+    "Artifact",
     "ClientToolResult",
     "Continuation",
     "Engine",

@@ -10,11 +10,15 @@ Spec: engine-api.md, Scopes; Rulings E10, E11, E12.
 import asyncio
 import traceback
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextvars import ContextVar
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
+
+import msgspec
 
 from cards.builder import Builder
+from cards.engine.artifact_desk import ArtifactDesk
 from cards.engine.desk import Desk
 from cards.engine.errors import EngineError
 from cards.log.store import RowChange
@@ -23,7 +27,19 @@ from cards.protocol.errors import ErrorInfo, make_error
 from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import CardKind, CloseStatus, ErrorType
-from cards.protocol.payloads import Payload
+from cards.protocol.payloads import (
+    AgentPayload,
+    ArtifactRef,
+    Payload,
+    StepPayload,
+    ToolPayload,
+)
+
+#: Files that one close names at most; each has a card of its own as well.
+MAX_ARTIFACT_REFS = 256
+
+#: The payloads that name files. Spec: EMIT 10.
+Naming = TypeVar("Naming", ToolPayload, AgentPayload, StepPayload)
 
 _innermost: ContextVar["Block | None"] = ContextVar("cardwire_block", default=None)
 
@@ -38,6 +54,7 @@ class Context:
         model: Shown on messages; "" for none.
         shows_exceptions: Whether clients see the text of unexpected exceptions.
         desk: Where the turn's prompts are asked.
+        artifacts: Where its files are kept.
     """
 
     def __init__(
@@ -45,6 +62,7 @@ class Context:
         *,
         builder: Builder,
         desk: Desk,
+        artifacts: ArtifactDesk,
         turn_card: Card,
         run_id: str,
         model: str,
@@ -52,6 +70,7 @@ class Context:
     ) -> None:
         self.builder = builder
         self.desk = desk
+        self.artifacts = artifacts
         self.turn_card = turn_card
         self.run_id = run_id
         self.model = model
@@ -82,16 +101,21 @@ class Context:
         return self.turn_card.is_open
 
 
-def innermost_card(context: Context) -> Card:
-    """Return the card of the innermost open block of this task, else the turn's."""
+def open_blocks(context: Context) -> "Iterator[Block]":
+    """Give the open blocks of this task, the innermost first."""
     block = _innermost.get()
     while block is not None:
         # A task may outlive the blocks it was started in; a closed one gives way
         # to what is around it.
         if block.context is context and block.card.is_open:
-            return block.card
+            yield block
         block = block.outer
-    return context.turn_card
+
+
+def innermost_card(context: Context) -> Card:
+    """Return the card of the innermost open block of this task, else the turn's."""
+    innermost = next(open_blocks(context), None)
+    return innermost.card if innermost is not None else context.turn_card
 
 
 def error_of(exception: BaseException, *, shows_exceptions: bool) -> ErrorInfo:
@@ -161,6 +185,8 @@ class Block(ABC):
         self._agent_id = agent_id
         self._agent_run_id = agent_run_id or context.run_id
         self._card: Card | None = None
+        #: What was kept within the block, by id. Spec: EMIT 10, ArtifactRef.
+        self.made: dict[str, ArtifactRef] = {}
 
     @property
     def card(self) -> Card:
@@ -196,6 +222,24 @@ class Block(ABC):
 
     def _inner(self) -> Payload | None:
         """Return what the close adds to the payload; None for nothing."""
+        return None
+
+    def _naming_made(self, inner: Naming | None, kind: type[Naming]) -> Naming | None:
+        """Return what a close adds, with the files that were kept within the block.
+
+        Args:
+            inner: What it adds besides; None for nothing.
+        """
+        if not self.made:
+            return inner
+        inner = inner or kind()
+        refs = {ref.artifact_id: ref for ref in inner.artifacts or ()} | self.made
+        return msgspec.structs.replace(
+            inner, artifacts=list(refs.values())[:MAX_ARTIFACT_REFS]
+        )
+
+    def _words(self) -> list[str] | None:
+        """Return where what the card says is collected; None for nowhere."""
         return None
 
     def _opening_changes(self) -> tuple[RowChange, ...]:
@@ -237,6 +281,7 @@ class Block(ABC):
             agent_id=card_id if is_agent else self._agent_id,
             agent_run_id=self._agent_run_id,
             changes=self._opening_changes(),
+            words=self._words(),
         )
 
     async def __aexit__(

@@ -8,7 +8,6 @@ from cards.engine.block import Block, Context
 from cards.engine.values import MessageRole, one_of, text_or_unset
 from cards.protocol.card_tree import Card
 from cards.protocol.ids import MAIN_AGENT
-from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import CardKind, Channel
 from cards.protocol.payloads import MessagePayload, Payload, ThinkingPayload
 
@@ -35,23 +34,30 @@ class Message(Block):
         self._model = model or context.model
         self._is_main = agent_id == MAIN_AGENT
         self._called_tools = False
-        self._said: list[str] = []
         #: Why the message ends; None: `tool_use` after tool input, else `end_turn`.
         self.stop_reason: str | None = None
 
     def _opening(self) -> Payload:
-        if self._is_main:
-            is_user = self._role == "user"
-            said = self.context.heard if is_user else self.context.said
-            said.append(self._said)
         return MessagePayload(role=self._role, model=text_or_unset(self._model))
 
+    def _words(self) -> list[str] | None:
+        if not self._is_main:
+            return None
+        said: list[str] = []
+        is_user = self._role == "user"
+        (self.context.heard if is_user else self.context.said).append(said)
+        return said
+
     async def text(self, chunk: str) -> None:
-        """Stream the next piece of the reply, in Markdown; "" sends nothing."""
+        """Stream the next piece of the reply, in Markdown; "" sends nothing.
+
+        A mention of a file becomes a link; what could still become one waits for the
+        next piece, or for the end of the message.
+
+        Spec: Ruling E21.
+        """
         builder = self.context.builder
         builder.append(self.card, Channel.TEXT, chunk)
-        if self.card.is_open:
-            self._said.append(clean_text(chunk))
         await builder.writer.breathe()
 
     async def tool_input(self, partial_json: str, index: int = 0) -> None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar, cast
 
+import msgspec
+from msgspec import UNSET
+
 from cards.builder import Builder
 from cards.engine.block import Block, Context
 from cards.engine.errors import error_info
@@ -166,7 +169,7 @@ class Step(Block):
         )
         self._step_card = card
         self._attempts: int | None = None
-        self._output: Payload | None = None
+        self._output: StepPayload | None = None
         self._end: tuple[CloseStatus, ErrorInfo | None] = (CloseStatus.OK, None)
 
     def _opening(self) -> Payload:
@@ -193,7 +196,7 @@ class Step(Block):
 
         Args:
             output_summary: In a sentence or two.
-            deliverables: Ids of artifacts.
+            deliverables: Ids of artifacts; none for those kept within the step.
 
         Raises:
             TypeError: The deliverables are a text instead of a list.
@@ -229,9 +232,14 @@ class Step(Block):
         return self._end
 
     def _inner(self) -> Payload | None:
-        if self._output is None and self._attempts is not None:
-            return StepPayload(attempts=count_or_unset(self._attempts))
-        return self._output
+        inner = self._output
+        if inner is None and self._attempts is not None:
+            inner = StepPayload(attempts=count_or_unset(self._attempts))
+        inner = self._naming_made(inner, StepPayload)
+        if inner is not None and inner.deliverables is UNSET and self.made:
+            # What it made is what it delivers, unless it says otherwise.
+            return msgspec.structs.replace(inner, deliverables=list(self.made))
+        return inner
 
 
 def _named_card_id(builder: Builder, name: str) -> str | None:

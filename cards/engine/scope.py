@@ -7,6 +7,7 @@ from typing import ClassVar
 import msgspec
 from msgspec import UNSET
 
+from cards.engine.artifacts import Filing
 from cards.engine.asking import Asking, PromptTimeout, milliseconds_of
 from cards.engine.block import Block, Context, innermost_card
 from cards.engine.client_tools import ClientTool, ClientToolResult
@@ -44,7 +45,7 @@ from cards.protocol.payloads import (
 )
 
 
-class Scope(Asking):
+class Scope(Asking, Filing):
     """The methods that open cards and blocks, with one agent_id for all of them.
 
     `parent=` takes a block and overrides where a card hangs.
@@ -468,7 +469,7 @@ class Agent(Block, Scope):
         self._wanted_agent_id = wanted_agent_id
         self._subagent_type = subagent_type
         self._agent_type = one_of("agent_type", agent_type, AgentType)
-        self._output: Payload | None = None
+        self._output: AgentPayload | None = None
 
     @property
     def agent_id(self) -> str:
@@ -510,4 +511,4 @@ class Agent(Block, Scope):
         )
 
     def _inner(self) -> Payload | None:
-        return self._output
+        return self._naming_made(self._output, AgentPayload)

@@ -1,10 +1,12 @@
 """The block of a tool call."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
 from msgspec import UNSET
 
+from cards.engine.artifacts import Artifact, refs_of
 from cards.engine.block import Block, Context
 from cards.engine.errors import error_info
 from cards.engine.values import (
@@ -70,7 +72,7 @@ class Tool(Block):
         self._input = input
         self._intent = intent
         self._call_id = call_id
-        self._result: Payload | None = None
+        self._result: ToolPayload | None = None
         self._error: ErrorInfo | None = None
 
     def _opening(self) -> Payload:
@@ -175,6 +177,7 @@ class Tool(Block):
         render_hint: str | None = None,
         language: str | None = None,
         file_path: str | None = None,
+        artifacts: Sequence[Artifact] = (),
         details: object = None,
         metadata: object = None,
     ) -> None:
@@ -185,8 +188,13 @@ class Tool(Block):
             render_hint: How to show it: terminal, code, diff, search, file_info.
             language: Of code.
             file_path: That the output is about.
+            artifacts: What it gave as files; those kept within the block are named
+                without it.
             details: More facts for programs.
             metadata: More facts about the call itself.
+
+        Raises:
+            TypeError: `artifacts` holds something else.
 
         Spec: EMIT 10.
         """
@@ -196,6 +204,7 @@ class Tool(Block):
             render_hint=text_or_unset(render_hint),
             language=text_or_unset(language),
             file_path=text_or_unset(file_path),
+            artifacts=refs_of(artifacts) or UNSET,
             details=json_or_unset(details),
             metadata=json_or_unset(metadata),
         )
@@ -223,4 +232,4 @@ class Tool(Block):
         return CloseStatus.OK, None
 
     def _inner(self) -> Payload | None:
-        return self._result
+        return self._naming_made(self._result, ToolPayload)

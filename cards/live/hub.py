@@ -14,8 +14,9 @@ from django.db import Error as DatabaseError
 from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.live.membership import Membership
-from cards.live.runtime import RuntimeSettings
-from cards.live.session import LiveSession, SessionServices
+from cards.live.runtime_settings import RuntimeSettings
+from cards.live.services import SessionServices
+from cards.live.session import LiveSession
 from cards.log.committer import Committer
 from cards.log.doorbell import Doorbell
 from cards.operations import SessionTaken
@@ -26,7 +27,7 @@ from cards.ownership import (
     sessions_owned_by,
     unowned_with_work,
 )
-from cards.ports import PromptBook
+from cards.ports import ArtifactShelf, PromptBook
 from cards.principals import Principal
 from cards.protocol.ids import mint_session_id
 from cards.queries import (
@@ -73,6 +74,7 @@ class Hub:
         lock_dir: Where the workers of this machine keep their lock files.
         lease_s: Seconds without a sign of life after which a worker is lost.
         book: Keeps the prompts.
+        shelf: Keeps the files.
         sweep_interval_s: Seconds between two looks for prompts that are older than
             they may get; 0 for none.
         layer: Channel layer to the other workers; None when there are none.
@@ -88,6 +90,7 @@ class Hub:
         lock_dir: Path,
         lease_s: float,
         book: PromptBook,
+        shelf: ArtifactShelf,
         sweep_interval_s: float = 0,
         layer: object = None,
     ) -> None:
@@ -105,6 +108,7 @@ class Hub:
             membership=self._membership,
             doorbell=self._doorbell,
             book=book,
+            shelf=shelf,
             queue_limit=queue_limit,
             session_limit=session_limit,
         )

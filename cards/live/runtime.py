@@ -16,18 +16,18 @@ Spec: EMIT 14; Rulings E9 to E14, E23; design.md 3, 4.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from django.db import Error as DatabaseError
 
 from cards.builder import Builder
-from cards.clock import now_ms
 from cards.database import WriteBatches
-from cards.engine import Engine, Turn
+from cards.engine import Turn
 from cards.engine.block import Context, close_open_below, error_of
+from cards.live.artifact_desk import SessionArtifacts
 from cards.live.containment import contain_engine
 from cards.live.errors import (
     log_unavailable,
@@ -39,6 +39,7 @@ from cards.live.errors import (
 from cards.live.new_turns import turn_input
 from cards.live.prompt_desk import PromptDesk
 from cards.live.running_turn import RunningTurn, log_late_end, run_engine
+from cards.live.runtime_settings import RuntimeSettings
 from cards.live.said import SaidSoFar
 from cards.live.session_log import SessionLog
 from cards.log.changes import injection_taken
@@ -75,26 +76,6 @@ CANCEL_GRACE_S = 1.0
 
 #: Shortest time between two looks for silent cards, in milliseconds.
 MIN_LOOK_MS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeSettings:
-    """What the operator decided about turns.
-
-    Attributes:
-        windows_ms: How long a card of a kind may be silent; a kind that is absent
-            or 0 may be for ever. Spec: Ruling E13.
-        linger_s: Seconds that a session without work is kept before it is given back.
-            Turns that end together then do it when their last frames are out, and
-            many at once.
-    """
-
-    engine: Engine
-    tick_interval_ms: int
-    shows_exceptions: bool
-    windows_ms: Mapping[CardKind, int]
-    now_ms: Callable[[], int] = now_ms
-    linger_s: float = 0.0
 
 
 class RuntimeOwner(Protocol):
@@ -134,6 +115,7 @@ class SessionRuntime:
         fence: Of the hold.
         history: What the log holds already.
         book: Keeps the session's prompts.
+        artifacts: Keeps its files.
         writes: For the prompts.
     """
 
@@ -147,6 +129,7 @@ class SessionRuntime:
         settings: RuntimeSettings,
         committer: Committer,
         book: PromptBook,
+        artifacts: SessionArtifacts,
         writes: WriteBatches,
     ) -> None:
         self._session = session
@@ -163,6 +146,7 @@ class SessionRuntime:
             on_failed=self._log_failed,
         )
         self._desk = PromptDesk(session.pk, self, book=book, writes=writes)
+        self._artifacts = artifacts
         self._topics_shown = set(history.system_topics)
         self._said = SaidSoFar(session.pk, history)
         self._queue: dict[int, TurnRecord] = {}
@@ -360,6 +344,7 @@ class SessionRuntime:
             await self._owner.abandon(self.fence)
         finally:
             await self._desk.close()
+            await self._artifacts.close()
             self._worker = None
             self._log.builder.stop()
 
@@ -439,6 +424,7 @@ class SessionRuntime:
         context = Context(
             builder=self._log.builder,
             desk=self._desk,
+            artifacts=self._artifacts,
             turn_card=card,
             run_id=record.run_id,
             model=self._settings.engine.model,

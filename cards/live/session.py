@@ -11,15 +11,14 @@ from math import inf
 
 from django.db import Error as DatabaseError
 
-from cards.clock import Entropy, utc_now
-from cards.database import WriteBatches, run_in_database
+from cards.clock import utc_now
+from cards.database import run_in_database
+from cards.live.artifact_desk import SessionArtifacts
 from cards.live.audience import Audience
-from cards.live.membership import Membership
 from cards.live.new_turns import turn_of_message
-from cards.live.runtime import RuntimeSettings, SessionRuntime
+from cards.live.runtime import SessionRuntime
 from cards.live.said import HISTORY_TURNS
-from cards.log.committer import Committer
-from cards.log.doorbell import Doorbell
+from cards.live.services import SessionServices
 from cards.log.tail import Tail
 from cards.operations import (
     AcceptedTurn,
@@ -32,7 +31,7 @@ from cards.operations import (
     store_injection,
 )
 from cards.ownership import Hold, abandon_session, give_back_session, take_session
-from cards.ports import OpenPrompt, PromptBook
+from cards.ports import OpenPrompt
 from cards.principals import Principal
 from cards.protocol.client_messages import (
     PromptUserResponse,
@@ -67,27 +66,6 @@ class SubmittedTurn:
 
     record: TurnRecord
     is_new: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionServices:
-    """What the live sessions of a process share.
-
-    Attributes:
-        book: Keeps the prompts.
-        queue_limit: Messages that may wait in one session. Spec: Ruling E9.
-        session_limit: Sessions that one principal may own; 0 for any number.
-    """
-
-    committer: Committer
-    writes: WriteBatches
-    settings: RuntimeSettings
-    entropy: Entropy
-    membership: Membership
-    doorbell: Doorbell
-    book: PromptBook
-    queue_limit: int
-    session_limit: int
 
 
 class LiveSession:
@@ -449,7 +427,7 @@ class LiveSession:
 
     def _start_runtime(self, hold: Hold, history: SessionHistory) -> SessionRuntime:
         self._let_go()
-        self._runtime = SessionRuntime(
+        runtime = SessionRuntime(
             self._row,
             self,
             fence=hold.fence,
@@ -457,9 +435,16 @@ class LiveSession:
             settings=self._services.settings,
             committer=self._services.committer,
             book=self._services.book,
+            artifacts=SessionArtifacts(
+                self._row.pk,
+                fence=lambda: runtime.fence,
+                shelf=self._services.shelf,
+                writes=self._services.writes,
+            ),
             writes=self._services.writes,
         )
-        return self._runtime
+        self._runtime = runtime
+        return runtime
 
     @property
     def fence(self) -> int | None:

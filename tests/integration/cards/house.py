@@ -11,12 +11,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import msgspec
+from django.conf import settings
 
+from artifacts.shelf import StoredArtifactShelf
 from cards.database import run_in_database
 from cards.engine import Engine, Turn
 from cards.live.connection import Connection
 from cards.live.hub import Hub
-from cards.live.runtime import RuntimeSettings
+from cards.live.runtime_settings import RuntimeSettings
 from cards.live.session import LiveSession
 from cards.log.committer import Committer
 from cards.log.store import open_store
@@ -31,6 +33,9 @@ Play = Callable[[Turn], Awaitable[None]]
 
 #: Seconds after which a frame that is due is missed.
 PATIENCE_S = 30
+
+#: What a file may hold.
+MAX_FILE_BYTES = 1_000_000
 
 
 class PlayedEngine(Engine):
@@ -246,6 +251,9 @@ class House:
         )
         self.book = StoredPromptBook(time_to_live=time_to_live)
         self._lock_dir = TemporaryDirectory()
+        self.shelf = StoredArtifactShelf(
+            incoming_dir=settings.CARDWIRE_INCOMING_DIR, max_bytes=MAX_FILE_BYTES
+        )
         self._make_hub = partial(
             Hub,
             committer=self.committer,
@@ -254,6 +262,7 @@ class House:
             lock_dir=Path(self._lock_dir.name),
             lease_s=lease_s,
             book=self.book,
+            shelf=self.shelf,
             layer=layer,
         )
         self.hub = self._make_hub(settings=self.settings)

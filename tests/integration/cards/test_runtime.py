@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from cards.database import WriteBatches, run_in_database
 from cards.engine import Engine, EngineError, PlanStep, Turn
+from cards.live.artifact_desk import SessionArtifacts
 from cards.live.new_turns import accepted_message
 from cards.live.runtime import SessionRuntime
 from cards.models import Session
@@ -91,6 +92,7 @@ async def runtime_of(
     house: House, record: SessionRecord, owner: FrameList
 ) -> SessionRuntime:
     """Return a runtime of a new session that gives its frames to a list."""
+    writes = WriteBatches()
     return SessionRuntime(
         record,
         owner,
@@ -99,7 +101,10 @@ async def runtime_of(
         settings=house.settings,
         committer=house.committer,
         book=house.book,
-        writes=WriteBatches(),
+        artifacts=SessionArtifacts(
+            record.pk, fence=lambda: 0, shelf=house.shelf, writes=writes
+        ),
+        writes=writes,
     )
 
 
@@ -223,6 +228,39 @@ class TestFailure:
         (error,) = client.errors()
         assert error["type"] == "internal"
         assert (word in error["message"]) == shows
+
+    @pytest.mark.parametrize("is_awaited", [True, False])
+    async def test_of_a_task_of_the_engine_ends_no_other_session(
+        self, house: House, client: Client, *, is_awaited: bool
+    ) -> None:
+        """Whatever it raises, its turn has failed, and the server goes on."""
+        tasks: list[asyncio.Task[None]] = []
+
+        async def leave(turn: Turn) -> None:
+            async with turn.tool("Bash"):
+                raise SystemExit(3)
+
+        async def play(turn: Turn) -> None:
+            tasks.append(asyncio.create_task(leave(turn)))
+            if is_awaited:
+                await tasks[0]
+            await asyncio.wait(tasks)
+
+        house.engine.plays["fail"] = play
+        other = await house.connect("sess_2")
+        waiting = Waiting(house)
+        await other.say("wait", "c1")
+        await waiting.is_inside.wait()
+
+        await client.say("fail", "c1")
+        closed = await client.until_closed("turn_c1")
+        waiting.goes_on.set()
+
+        status = "failed" if is_awaited else "ok"
+        assert client.closes() == [("tool", "failed"), ("turn", status)]
+        assert closed["payload"].get("error", {}).get("type", "internal") == "internal"
+        assert "SystemExit(3)" in str(tasks[0].exception())
+        assert (await other.until_closed("turn_c1"))["payload"]["status"] == "ok"
 
     async def test_is_told_as_the_engine_chose(
         self, house: House, client: Client

@@ -1,21 +1,28 @@
 """A turn on a real builder and tree, with its log in memory and a still clock."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any, Self
+from collections.abc import Callable, Iterable
+from typing import Any, Self, TypeVar
 
 import jsonschema
 import msgspec
 
 from cards.builder import Builder
 from cards.clock import Entropy
-from cards.engine import HistoryEntry, PromptUnavailable, Turn, TurnInput
+from cards.engine import (
+    EngineError,
+    HistoryEntry,
+    PromptUnavailable,
+    Turn,
+    TurnInput,
+)
+from cards.engine.artifact_desk import MadeFile
 from cards.engine.block import Context
 from cards.engine.desk import ClientCall, Prompt
 from cards.log.committer import Committer
 from cards.log.store import RowChange
 from cards.log.writer import SessionWriter
-from cards.ports import Settlement
+from cards.ports import Settlement, StoredArtifact
 from cards.protocol.card_tree import CardTree
 from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import CardKind, CloseStatus
@@ -23,6 +30,8 @@ from cards.protocol.payloads import TurnPayload, UserInput
 from cards.protocol.wire_schema import wire_schema
 from tests.clock import FakeClock
 from tests.fakes import FakeStore
+
+R = TypeVar("R")
 
 Frame = dict[str, Any]
 
@@ -178,6 +187,47 @@ def settlement(kind: str, decision: str, payload: dict[str, JSONValue]) -> Settl
     )
 
 
+class FakeArtifactDesk:
+    """Keeps files in memory.
+
+    Attributes:
+        kept: Bytes of the versions of each name, oldest first.
+        icon: Of the next files.
+        refusal: Raised instead of keeping anything.
+    """
+
+    def __init__(self) -> None:
+        self.kept: dict[str, list[bytes]] = {}
+        self.files: list[MadeFile] = []
+        self.icon = b""
+        self.refusal: EngineError | None = None
+
+    async def keep(
+        self, file: MadeFile, show: Callable[[StoredArtifact, bytes], R]
+    ) -> R:
+        if self.refusal is not None:
+            raise self.refusal
+        self.files.append(file)
+        content = b"".join(file.pieces)
+        versions = self.kept.setdefault(file.name, [])
+        versions.append(content)
+        return show(
+            StoredArtifact(
+                artifact_id=f"art_{list(self.kept).index(file.name) + 1}",
+                version=len(versions),
+                name=file.name,
+                type=file.type or "file",
+                mime_type=file.mime_type or "text/plain",
+                size_bytes=len(content),
+                sha256="",
+                role=file.role,
+                description=file.description,
+                has_thumbnail=bool(self.icon),
+            ),
+            self.icon,
+        )
+
+
 class Stage:
     """A running turn and what its log holds; an async context manager.
 
@@ -231,9 +281,11 @@ class Stage:
             CardKind.TURN, payload, card_id="turn_1", parent=None, agent_run_id="run_1"
         )
         self.desk = FakeDesk()
+        self.artifacts = FakeArtifactDesk()
         self.context = Context(
             builder=self.builder,
             desk=self.desk,
+            artifacts=self.artifacts,
             turn_card=self.turn_card,
             run_id="run_1",
             model=self._model,

@@ -30,6 +30,11 @@ async def finish(turn: Turn, deliverables: Any) -> None:
             step.finish("done", deliverables)
 
 
+async def name_files(turn: Turn, artifacts: Any) -> None:
+    async with turn.tool("Write") as tool:
+        tool.result("done", artifacts=artifacts)
+
+
 #: Every argument and attribute that is a list of something: (name, how it is given).
 LISTS: list[tuple[str, Callable[[Turn, Any], Awaitable[object]]]] = [
     ("ask.options", lambda turn, given: turn.ask("?", options=given)),
@@ -57,6 +62,7 @@ LISTS: list[tuple[str, Callable[[Turn, Any], Awaitable[object]]]] = [
         lambda turn, given: plan(turn, [{"id": "s2", "depends_on": given}]),
     ),
     ("finish.deliverables", finish),
+    ("result.artifacts", name_files),
     ("team.members", lambda turn, given: turn.team("us", given)),
 ]
 

@@ -1,0 +1,181 @@
+"""Where a session's files are kept while it is owned.
+
+| a crash after | leaves | then |
+|---|---|---|
+| the bytes are staged | a file without a row | `cleanup_orphans` removes it |
+| the row is stored | a file without a card | it is listed, and the next one of its name is the next version |
+| its card is logged | all of it | |
+
+Spec: design.md 1; Ruling E21.
+"""  # noqa: E501 - a table
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from django.db import Error as DatabaseError
+
+from cards.clock import Entropy, utc_now
+from cards.database import WriteBatches
+from cards.engine import EngineError
+from cards.engine.artifact_desk import MadeFile
+from cards.file_threads import run_with_files
+from cards.ownership import NotTheOwner, write_as_owner
+from cards.ports import (
+    ArtifactRefused,
+    ArtifactShelf,
+    NewArtifact,
+    StagedContent,
+    StoredArtifact,
+)
+from cards.protocol.ids import mint_card_id
+from cards.protocol.kinds import CardKind, ErrorType
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+NOT_STORED = "ARTIFACT_NOT_STORED"
+
+
+class SessionArtifacts:
+    """The files of one session in this process; see `ArtifactDesk`.
+
+    Args:
+        fence: Gives the fence under which the session is held.
+    """
+
+    def __init__(
+        self,
+        session_pk: int,
+        *,
+        fence: Callable[[], int],
+        shelf: ArtifactShelf,
+        writes: WriteBatches,
+    ) -> None:
+        self._session_pk = session_pk
+        self._fence = fence
+        self._shelf = shelf
+        self._writes = writes
+        self._entropy = Entropy()
+        self._order = asyncio.Lock()
+        self._works: set[asyncio.Task[Any]] = set()
+
+    async def keep(
+        self, file: MadeFile, show: Callable[[StoredArtifact, bytes], R]
+    ) -> R:
+        """See `ArtifactDesk.keep`."""
+        name = self._shelf.safe_name(file.name)
+        staging = self._begin(self._stage(file, name))
+        try:
+            content = await asyncio.shield(staging)
+        except asyncio.CancelledError:
+            staging.add_done_callback(self._discard_late)
+            raise
+        # Whoever waits may be cancelled; what is durable is shown all the same.
+        return await asyncio.shield(
+            self._begin(self._keep_and_show(file, name, content, show))
+        )
+
+    def _begin(self, work: Coroutine[None, None, R]) -> "asyncio.Task[R]":
+        task = asyncio.create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, work: "asyncio.Task[Any]") -> None:
+        self._works.discard(work)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            # Whoever waits gets it, too, unless it was cancelled.
+            logger.info(
+                "a file of session %s was not kept: %r", self._session_pk, error
+            )
+
+    async def _stage(self, file: MadeFile, name: str) -> StagedContent:
+        try:
+            return await run_with_files(
+                self._shelf.stage,
+                file.pieces,
+                name=name,
+                claimed_mime_type=file.mime_type,
+            )
+        except ArtifactRefused as refusal:
+            raise _not_stored(refusal) from refusal
+
+    def _discard_late(self, staging: "asyncio.Task[StagedContent]") -> None:
+        if not staging.cancelled() and staging.exception() is None:
+            self._begin(run_with_files(self._shelf.discard, staging.result()))
+
+    async def _keep_and_show(
+        self,
+        file: MadeFile,
+        name: str,
+        content: StagedContent,
+        show: Callable[[StoredArtifact, bytes], R],
+    ) -> R:
+        new = NewArtifact(
+            artifact_id=mint_card_id(CardKind.ARTIFACT, self._entropy.hex),
+            session_pk=self._session_pk,
+            name=name,
+            content=content,
+            is_version=True,
+            source="assistant",
+            type=file.type,
+            role=file.role,
+            description=file.description,
+        )
+        # One after the other, so that the cards come in the order of the versions.
+        async with self._order:
+            if not file.is_wanted():
+                await run_with_files(self._shelf.discard, content)
+                raise EngineError(ErrorType.USER_ABORTED, "the turn has ended")
+            stored = await self._store(new)
+            return show(stored, content.icon)
+
+    async def _store(self, new: NewArtifact) -> StoredArtifact:
+        now = utc_now()
+        try:
+            return await self._writes.run(
+                self._session_pk,
+                write_as_owner,
+                self._session_pk,
+                self._fence(),
+                lambda: self._shelf.keep(new, now),
+            )
+        except NotTheOwner as error:
+            await run_with_files(self._shelf.discard, new.content)
+            raise EngineError(
+                ErrorType.DEPENDENCY_FAIL, str(error), NOT_STORED
+            ) from error
+        except DatabaseError as error:
+            # The row may be there although its commit was not confirmed, so the
+            # bytes stay; without a row, `cleanup_orphans` removes them.
+            logger.warning("a file was not stored: %s", error)
+            raise EngineError(
+                ErrorType.DEPENDENCY_FAIL,
+                "the database cannot be written",
+                NOT_STORED,
+            ) from error
+
+    async def close(self) -> None:
+        """Wait for what is still done in the background."""
+        while self._works:
+            await asyncio.wait(self._works)
+
+
+def _not_stored(refusal: ArtifactRefused) -> EngineError:
+    if refusal.is_transient:
+        return EngineError(
+            ErrorType.DEPENDENCY_FAIL,
+            f"{refusal} ({refusal.code})",
+            NOT_STORED,
+            retryable=True,
+            user_message="A file could not be saved.",
+        )
+    return EngineError(
+        ErrorType.INVALID_INPUT,
+        str(refusal),
+        refusal.code,
+        user_message="A file was too large to be kept.",
+    )
