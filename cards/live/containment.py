@@ -2,7 +2,8 @@
 
 asyncio takes SystemExit and KeyboardInterrupt out of any task and ends its loop with
 them, and with it every other session. An engine may start tasks of its own, so the
-tasks that are made within one are contained wherever they are made.
+tasks that are made within one are contained wherever they are made. A callback that
+it gives to the loop itself is not.
 """
 
 import asyncio

@@ -108,6 +108,22 @@ class ScriptedEngine(Engine):
             async with turn.agent("worker") as agent, agent.tool("Bash"):
                 raise RuntimeError("a secret of the engine")
 
+    async def play_exit(self, turn: Turn, where: str) -> None:
+        """Try to end the process, from a task, a group of tasks or the engine."""
+
+        async def leave() -> None:
+            async with turn.tool("Bash"):
+                raise SystemExit(3)
+
+        if where == "task":
+            await asyncio.create_task(leave())
+        elif where == "group":
+            async with asyncio.TaskGroup() as group:
+                group.create_task(leave())
+                group.create_task(asyncio.Event().wait())
+        else:
+            await leave()
+
     async def play_refuse(self, turn: Turn, _rest: str) -> None:
         async with turn.tool("Bash") as tool:
             tool.fail("tool_timeout", "Bash exceeded 120s", code="BASH_TIMEOUT")

@@ -158,6 +158,33 @@ class TestInject:
             )
 
 
+class TestEngineThatEndsTheProcess:
+    """Spec: Ruling E11: it fails its own turn, and nobody else's."""
+
+    @pytest.mark.parametrize("where", ["task", "group", "engine"])
+    def test_fails_its_turn_alone(self, scripted: CardwireServer, where: str) -> None:
+        with (
+            CardClient(scripted.socket_url) as client,
+            CardClient(scripted.socket_url) as other,
+        ):
+            other.say("wait")
+            other.until(is_working)
+
+            client.say(f"exit {where}")
+            end = client.until_turn_ends()[-1]
+            error = client.receive()["payload"]["inner"]["error"]
+            client.say("hi")
+            next_end = client.until_turn_ends()[-1]
+            other.send({"type": "session.interrupt"})
+            other_end = other.until_turn_ends()[-1]
+
+        assert end["payload"]["status"] == "failed"
+        assert error["type"] == "internal"
+        assert end["payload"]["error"] == error
+        assert next_end["payload"]["status"] == "ok"
+        assert other_end["payload"]["status"] == "cancelled"
+
+
 class TestKilledServer:
     """Spec: Ruling E14; cases FR-49, FR-57."""
 
