@@ -14,7 +14,12 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from django.db import close_old_connections, connection, transaction
+from django.db import (
+    OperationalError,
+    close_old_connections,
+    connection,
+    transaction,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -155,6 +160,20 @@ def _run_batch(batch: list[_Write[Any]]) -> None:
         # two of them never wait for each other.
         for write in sorted(batch, key=_lock_order):
             write.run()
+        _check_transaction()
+
+
+def _check_transaction() -> None:
+    """Check that the transaction can still be committed.
+
+    A write whose savepoint could not be taken back, because the connection is lost,
+    takes its neighbours with it; Django would roll all of them back without a word.
+
+    Raises:
+        django.db.OperationalError: It cannot.
+    """
+    if connection.needs_rollback or connection.closed_in_transaction:
+        raise OperationalError("the connection was lost; nothing was stored")
 
 
 def _lock_order(write: _Write[Any]) -> tuple[bool, int]:
