@@ -10,6 +10,7 @@
 Spec: FR-109; issue "Artifacts" 1; docs/decisions/0006-what-a-file-is.md.
 """
 
+import re
 from mimetypes import MimeTypes
 from typing import BinaryIO, Final
 
@@ -17,6 +18,9 @@ import puremagic
 
 from artifacts.protocol.markup import decode_text, is_fragment, is_utf8, markup_type
 from artifacts.protocol.names import suffix_of
+
+#: What may stand in a header. Spec: RFC 6838 4.2.
+_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
 
 #: Bytes at the beginning of a file that are looked at.
 HEAD_BYTES: Final = 64 * 1024
@@ -29,17 +33,21 @@ _TABLE: Final = MimeTypes(filenames=())
 
 #: What that table lacks or calls by an older name.
 _OF_SUFFIX: Final = {
+    ".atom": "application/atom+xml",
     ".csv": "text/csv",
     ".go": "text/x-go",
+    ".ipynb": "application/x-ipynb+json",
     ".java": "text/x-java",
     ".js": "text/javascript",
     ".jsonl": "application/x-ndjson",
     ".log": PLAIN,
     ".markdown": "text/markdown",
     ".md": "text/markdown",
+    ".mjs": "text/javascript",
     ".ndjson": "application/x-ndjson",
     ".parquet": "application/vnd.apache.parquet",
     ".rs": "text/x-rust",
+    ".rss": "application/rss+xml",
     ".sh": "application/x-sh",
     ".sql": "application/sql",
     ".tex": "application/x-tex",
@@ -47,6 +55,7 @@ _OF_SUFFIX: Final = {
     ".ts": "text/x-typescript",
     ".tsv": "text/tab-separated-values",
     ".tsx": "text/x-typescript",
+    ".xhtml": "application/xhtml+xml",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
@@ -146,7 +155,7 @@ def _text_type(text: str, name: str, claimed: str) -> str:
 
 def _bare(claimed: str) -> str:
     bare = claimed.partition(";")[0].strip().lower()
-    return bare if len(bare) <= 127 and bare.isascii() else ""
+    return bare if len(bare) <= 127 and _TYPE.fullmatch(bare) else ""
 
 
 def _signed_type(file: BinaryIO, name: str) -> str:

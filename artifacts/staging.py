@@ -15,14 +15,14 @@ import os
 import secrets
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import IO, Any, Final, Self
 
-from django.core.files.base import ContentFile
+from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, Storage
 from django.core.files.uploadedfile import UploadedFile
 
 from artifacts.content_types import detect_type
-from artifacts.thumbnails import make_thumbnail
+from artifacts.thumbnails import make_pictures
 from cards.ports import ArtifactRefused, StagedContent
 
 logger = logging.getLogger(__name__)
@@ -101,24 +101,28 @@ class IncomingFile:
             self._file.flush()
             os.fsync(self._file.fileno())
             mime_type = detect_type(self._file, name=name, claimed=claimed)
-            thumbnail = make_thumbnail(self._file, mime_type)
-            return StagedContent(
-                storage_name=self._save(storage, storage_name),
-                size_bytes=self.size_bytes,
-                sha256=self._hash.hexdigest(),
-                mime_type=mime_type,
-                thumbnail_name=_save_thumbnail(storage, storage_name, thumbnail),
-            )
+            pictures = make_pictures(self._file, mime_type)
+            self._file.seek(0)
+            _save(storage, storage_name, self._movable())
+            thumbnail_name = ""
+            if pictures is not None:
+                thumbnail_name = storage_name + THUMBNAIL_SUFFIX
+                _save(storage, thumbnail_name, ContentFile(pictures.thumbnail))
         # A storage may be anybody's; what its network raises is no OSError.
         except Exception as error:
             remove_from(storage, storage_name, storage_name + THUMBNAIL_SUFFIX)
             raise _refusal(error) from error
+        return StagedContent(
+            storage_name=storage_name,
+            size_bytes=self.size_bytes,
+            sha256=self._hash.hexdigest(),
+            mime_type=mime_type,
+            thumbnail_name=thumbnail_name,
+            icon=pictures.icon if pictures is not None else b"",
+        )
 
-    def _save(self, storage: Storage, storage_name: str) -> str:
-        self._file.seek(0)
-        saved = storage.save(storage_name, _MovableFile(self._file, self._path))
-        _make_durable(storage, saved)
-        return saved
+    def _movable(self) -> "_MovableFile":
+        return _MovableFile(self._file, self._path, self.size_bytes)
 
     def close(self) -> None:
         """Remove what the storage has not taken; safe to call again."""
@@ -133,8 +137,8 @@ class IncomingFile:
 class _MovableFile(UploadedFile):
     """A file that Django's own storage moves instead of copying it."""
 
-    def __init__(self, file: object, path: Path) -> None:
-        super().__init__(file, name=path.name)  # type: ignore[arg-type]
+    def __init__(self, file: IO[bytes], path: Path, size_bytes: int) -> None:
+        super().__init__(file, name=path.name, size=size_bytes)
         self._path = path
 
     def temporary_file_path(self) -> str:
@@ -158,12 +162,13 @@ def remove_from(storage: Storage, *names: str) -> None:
             logger.exception("the file %s of an artifact cannot be removed", name)
 
 
-def _save_thumbnail(storage: Storage, storage_name: str, picture: bytes | None) -> str:
-    if picture is None:
-        return ""
-    name = storage.save(storage_name + THUMBNAIL_SUFFIX, ContentFile(picture))
+def _save(storage: Storage, name: str, content: "File[Any]") -> None:
+    saved = storage.save(name, content)
+    if saved != name:
+        # Nobody would find it under that name, not even the clean-up.
+        storage.delete(saved)
+        raise OSError(f"the storage keeps {name} as {saved}")
     _make_durable(storage, name)
-    return name
 
 
 def _make_durable(storage: Storage, name: str) -> None:

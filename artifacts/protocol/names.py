@@ -21,6 +21,10 @@ from typing import Final
 #: Bytes of UTF-8; what file systems take. Spec: none; POSIX NAME_MAX.
 MAX_NAME_BYTES: Final = 255
 
+#: Characters that are looked at, from the end; nobody has such a name, and whoever
+#: sends a longer one is not to keep a server busy with it.
+MAX_READ_CHARS: Final = 10_000
+
 #: Bytes of what counts as a suffix; a longer one is cut with the rest.
 MAX_SUFFIX_BYTES: Final = 32
 
@@ -44,7 +48,7 @@ def safe_name(name: str) -> str:
 
     Spec: FR-107, FR-111, FR-113.
     """
-    parts = _SEPARATORS.split(_visible(name))
+    parts = _SEPARATORS.split(_visible(name[-MAX_READ_CHARS:]))
     tidy = [part for part in map(_tidy_ends, parts) if part]
     safe = tidy[-1] if tidy else FALLBACK_NAME
     if _RESERVED.fullmatch(safe):

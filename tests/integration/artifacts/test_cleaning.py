@@ -245,8 +245,8 @@ class TestAnotherStorage:
         keep(shelf, session_row)
         clean()
         with transaction.atomic():
-            ArtifactVersion.objects.all()._raw_delete("default")  # type: ignore[attr-defined]
-            Artifact.objects.all()._raw_delete("default")  # type: ignore[attr-defined]
+            ArtifactVersion.objects.all()._raw_delete("default")
+            Artifact.objects.all()._raw_delete("default")
             CleaningPlace.objects.all().delete()
         for name in files_in(files_dir):
             age(files_dir / name, 1000 * DAY)
