@@ -43,6 +43,8 @@ class NewTurn:
 
     Attributes:
         title: Of the session, if this is its first message. Spec: Ruling E29.
+        keep_files: Stores the rows of its files in the session of that key, within
+            the same transaction; None when it brings none.
     """
 
     event_id: str
@@ -51,6 +53,7 @@ class NewTurn:
     message: AcceptedMessage
     title: str
     accepted_at: datetime
+    keep_files: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +292,8 @@ def _create_turn(session_pk: int, turn_no: int, turn: NewTurn) -> TurnRecord:
         message=turn.message,
         accepted_at=turn.accepted_at,
     )
+    if turn.keep_files is not None:
+        turn.keep_files(session_pk)
     return TurnRecord.of(row)
 
 
@@ -299,6 +304,14 @@ def _turn_of(
     if found is None:
         return None
     turn_pk, accepted = found
-    if accepted != message:
+    if not _is_same(accepted, message):
         raise MessageConflict(event_id)
     return TurnRecord.of(Turn.objects.get(pk=turn_pk))
+
+
+def _is_same(accepted: object, message: AcceptedMessage) -> bool:
+    # What a message with files refers to may have changed since it came first.
+    fingerprint = message.get("fingerprint")
+    if fingerprint is not None and isinstance(accepted, dict):
+        return accepted.get("fingerprint") == fingerprint
+    return accepted == message

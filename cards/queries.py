@@ -14,6 +14,7 @@ from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import TRACKED_KINDS, CardKind
 from cards.protocol.snapshot import CardFold, CardView, Fields, decode_stored
+from cards.protocol.user_blocks import words_of
 
 #: Rows and bytes that one page of the log may hold, whichever comes first; at
 #: least one row.
@@ -68,13 +69,18 @@ class AcceptedAnswer(TypedDict):
 class AcceptedMessage(TypedDict):
     """A user message as it is stored with its turn.
 
-    `continuation` is there only if an answer began the turn. Spec: Ruling E15.
+    `text` is its words without its files; `content` names files by their artifacts.
+    `fingerprint` is there only if files go with it, and tells it from another message;
+    `continuation` only if an answer began the turn.
+
+    Spec: Rulings E8, E15, E28.
     """
 
     text: str
     content: list[dict[str, JSONValue]]
     coordinator_mode: Literal["react", "plan"] | None
     plan_confirmation: Literal["auto", "required"] | None
+    fingerprint: NotRequired[str]
     continuation: NotRequired[AcceptedAnswer]
 
 
@@ -424,13 +430,19 @@ def _said(cards: list[CardView]) -> Iterator[tuple[str, str, int]]:
             turn_no = int(str(card.payload.get("turn_no", 0)))
             words = card.payload.get("input")
             if isinstance(words, dict):
-                yield "user", str(words.get("text", ""))[:HISTORY_CHARS], turn_no
+                yield "user", _words_in(words)[:HISTORY_CHARS], turn_no
         elif _is_said_by(card, "assistant"):
             replies.append(card.channels.get("text", ""))
         elif _is_said_by(card, "user"):
             # Into the running turn, whose reply is one. Spec: Ruling E23.
             yield "user", card.channels.get("text", "")[:HISTORY_CHARS], turn_no
     yield from _reply(replies, turn_no)
+
+
+def _words_in(user_input: Fields) -> str:
+    content = user_input.get("content")
+    blocks = content if isinstance(content, list) else []
+    return words_of(block for block in blocks if isinstance(block, dict))
 
 
 def _is_said_by(card: CardView, role: str) -> bool:
@@ -459,6 +471,11 @@ def fold_turn(session_pk: int, turn_pk: int) -> list[CardView] | None:
 def first_seq_of_turn(turn_pk: int) -> int | None:
     """Return the seq of a turn's first frame; None before it started."""
     return Turn.objects.values_list("first_seq", flat=True).get(pk=turn_pk)
+
+
+def is_accepted(session_pk: int, event_id: str) -> bool:
+    """Tell whether a message of that event_id was stored. Spec: Ruling E8."""
+    return Turn.objects.filter(session_id=session_pk, event_id=event_id).exists()
 
 
 def unfinished_turns(session_pk: int) -> list[TurnRecord]:

@@ -6,7 +6,7 @@ Spec: interfaces.md, Environment.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -180,6 +180,27 @@ def directory(name: str, default: Path) -> Path:
             " there or may be made"
         ) from error
     return path
+
+
+def directories(name: str, default: Sequence[Path]) -> tuple[Path, ...]:
+    """Return directories, which need not be there; empty when there are none.
+
+    Raises:
+        ImproperlyConfigured: One of them depends on where the server was started.
+    """
+
+    def parse() -> tuple[Path, ...]:
+        given: str | None = env.str(name, None)
+        if given is None:
+            return tuple(default)
+        paths = [Path(each.strip()) for each in re.split("[,:]", given) if each.strip()]
+        if not all(path.is_absolute() for path in paths):
+            raise ValueError
+        return tuple(paths)
+
+    return _read(
+        name, "absolute paths of directories, with commas or colons between", parse
+    )
 
 
 @contextmanager

@@ -5,18 +5,20 @@ CARDWIRE_DEBUG=1.
 """
 
 from pathlib import Path
+from tempfile import gettempdir
 
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
-from cards.protocol.client_messages import MAX_BLOCKS
 from cards.protocol.json_form import MAX_DEPTH
 from cards.protocol.kinds import CardKind
+from cards.protocol.user_blocks import MAX_BLOCKS
 from cards.protocol.watchdog import DEFAULT_WINDOWS_MS
 from config.environment import (
     artifact_storage,
     database,
+    directories,
     directory,
     env,
     host_names,
@@ -237,6 +239,11 @@ CARDWIRE_MAX_WAITING_FRAMES = whole_number(
 #: Of one uploaded file.
 CARDWIRE_MAX_UPLOAD_BYTES = whole_number(
     "CARDWIRE_MAX_UPLOAD_BYTES", 512 * 1024 * 1024, at_least=1, at_most=1024**4
+)
+#: Where messages may name files of the server.
+CARDWIRE_LOCAL_PATHS = directories(
+    "CARDWIRE_LOCAL_PATHS",
+    [CARDWIRE_DATA_DIR / "workspace", Path(gettempdir())] if DEBUG else [],
 )
 CARDWIRE_QUEUE_LIMIT = whole_number(
     "CARDWIRE_QUEUE_LIMIT", 8, at_least=0, at_most=10_000

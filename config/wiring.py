@@ -14,6 +14,7 @@ from cards.admission import Admission
 from cards.engine import Engine
 from cards.live.hub import Hub
 from cards.live.runtime_settings import RuntimeSettings
+from cards.local_paths import LocalPaths
 from cards.log.committer import Committer
 from cards.log.store import open_store
 from cards.protocol.client_messages import FrameLimits
@@ -114,6 +115,9 @@ def hub() -> Hub:
         lease_s=settings.CARDWIRE_LEASE_S,
         book=prompt_book(),
         shelf=artifact_shelf(),
+        local_paths=LocalPaths(
+            settings.CARDWIRE_LOCAL_PATHS, closed=[settings.CARDWIRE_DATA_DIR]
+        ),
         sweep_interval_s=settings.CARDWIRE_SWEEP_INTERVAL_S,
         # The in-memory layer reaches nobody but ourselves.
         layer=get_channel_layer() if settings.REDIS_URL else None,

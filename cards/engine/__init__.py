@@ -15,8 +15,9 @@ from cards.engine.asking import (
 from cards.engine.client_tools import ClientToolResult
 from cards.engine.engine import Engine
 from cards.engine.errors import EngineError
+from cards.engine.input import Continuation, FileBlock, TextBlock, TurnInput
 from cards.engine.plans import Plan, PlanStep
-from cards.engine.turn import Continuation, HistoryEntry, Turn, TurnInput
+from cards.engine.turn import HistoryEntry, Turn
 
 __all__ = [
     "Answer",
@@ -25,6 +26,7 @@ __all__ = [
     "Continuation",
     "Engine",
     "EngineError",
+    "FileBlock",
     "HistoryEntry",
     "Permission",
     "Plan",
@@ -33,6 +35,7 @@ __all__ = [
     "PromptTimeout",
     "PromptUnavailable",
     "StepDecision",
+    "TextBlock",
     "Turn",
     "TurnInput",
 ]

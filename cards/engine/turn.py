@@ -1,66 +1,23 @@
 """A turn: one user message, and everything an engine can do about it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from cards.engine.block import Context
+from cards.engine.input import TurnInput
 from cards.engine.scope import Scope
 from cards.engine.values import count_or_unset, number_or_unset, text_or_unset
 from cards.log.changes import session_titled
 from cards.protocol.envelope import Metrics
 from cards.protocol.hints import MAX_TITLE_CHARS, shorten
 from cards.protocol.ids import MAIN_AGENT
-from cards.protocol.json_form import JSONValue, clean_text
+from cards.protocol.json_form import clean_text
 from cards.protocol.kinds import SessionEventKind
 from cards.protocol.payloads import UpdatedInner
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Continuation:
-    """An answer to a prompt whose turn is gone, so that this turn goes on with it.
-
-    Attributes:
-        kind: Of the prompt, such as `question`.
-        request_id: Of the prompt.
-        decision: What the user decided.
-        payload: The answer.
-        prompt: What was asked: the inner of the prompt.
-
-    Spec: Ruling E15.
-    """
-
-    kind: str
-    request_id: str
-    decision: str
-    payload: Mapping[str, JSONValue]
-    prompt: Mapping[str, JSONValue]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnInput:
-    """The user's message, or an answer that came when nobody waited any more.
-
-    Attributes:
-        text: All text of the message; of an answer, question and answer in words.
-        blocks: Its content blocks as they came.
-        event_id: The client's id of the message, or one that was minted.
-        coordinator_mode: How the client wants it worked on; None for no wish.
-        plan_confirmation: Whether the client wants to review a plan; None for no
-            wish.
-        continuation: The answer; None for a message.
-    """
-
-    text: str
-    blocks: Sequence[dict[str, JSONValue]]
-    event_id: str
-    coordinator_mode: Literal["react", "plan"] | None = None
-    plan_confirmation: Literal["auto", "required"] | None = None
-    continuation: Continuation | None = None
 
 
 class HistoryEntry(NamedTuple):

@@ -12,12 +12,12 @@ Spec: design.md 1; Ruling E21.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from django.db import Error as DatabaseError
 
 from cards.clock import Entropy, utc_now
-from cards.database import WriteBatches
+from cards.database import WriteBatches, run_in_database
 from cards.engine import EngineError
 from cards.engine.artifact_desk import MadeFile
 from cards.file_threads import run_with_files
@@ -76,6 +76,17 @@ class SessionArtifacts:
         # Whoever waits may be cancelled; what is durable is shown all the same.
         return await asyncio.shield(
             self._begin(self._keep_and_show(file, name, content, show))
+        )
+
+    async def open(self, artifact_id: str, version: int) -> BinaryIO:
+        """Open a version of a file of the session, for reading from a thread.
+
+        Raises:
+            FileNotFoundError: There is none any more.
+            django.db.Error: The database cannot be read.
+        """
+        return await run_in_database(
+            self._shelf.read, self._session_pk, artifact_id, version
         )
 
     def _begin(self, work: Coroutine[None, None, R]) -> "asyncio.Task[R]":

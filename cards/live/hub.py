@@ -17,6 +17,8 @@ from cards.live.membership import Membership
 from cards.live.runtime_settings import RuntimeSettings
 from cards.live.services import SessionServices
 from cards.live.session import LiveSession
+from cards.live.user_files import UserFiles
+from cards.local_paths import LocalPaths
 from cards.log.committer import Committer
 from cards.log.doorbell import Doorbell
 from cards.operations import SessionTaken
@@ -75,6 +77,7 @@ class Hub:
         lease_s: Seconds without a sign of life after which a worker is lost.
         book: Keeps the prompts.
         shelf: Keeps the files.
+        local_paths: Where messages may name files of the server.
         sweep_interval_s: Seconds between two looks for prompts that are older than
             they may get; 0 for none.
         layer: Channel layer to the other workers; None when there are none.
@@ -91,6 +94,7 @@ class Hub:
         lease_s: float,
         book: PromptBook,
         shelf: ArtifactShelf,
+        local_paths: LocalPaths,
         sweep_interval_s: float = 0,
         layer: object = None,
     ) -> None:
@@ -109,6 +113,7 @@ class Hub:
             doorbell=self._doorbell,
             book=book,
             shelf=shelf,
+            user_files=UserFiles(shelf, local_paths),
             queue_limit=queue_limit,
             session_limit=session_limit,
         )

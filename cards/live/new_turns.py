@@ -3,9 +3,14 @@
 Spec: Rulings E7, E15, E28, E29.
 """
 
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import BinaryIO
 
-from cards.engine import Continuation, TurnInput
+from cards.engine import Artifact, Continuation, FileBlock, TextBlock, TurnInput
+from cards.engine.input import InputBlock
 from cards.operations import NewTurn
 from cards.ports import Settlement
 from cards.protocol.client_messages import UserMessage, blocks_of, text_of
@@ -14,46 +19,87 @@ from cards.protocol.ids import (
     RandomHex,
     is_safe_id,
     mint_card_id,
-    mint_event_id,
     mint_run_id,
 )
-from cards.protocol.json_form import JSONValue, json_form
+from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import CardKind
+from cards.protocol.user_blocks import (
+    is_file,
+    stored_source_of,
+    stored_text_block,
+    words_of,
+)
 from cards.queries import AcceptedAnswer, AcceptedMessage, TurnRecord
 
 #: Longest automatic title in characters. Spec: Ruling E29.
 TITLE_CHARS = 80
 
 
+@dataclass(slots=True, kw_only=True)
+class ReceivedMessage:
+    """A user message whose files are there, to be kept with its turn or discarded.
+
+    Attributes:
+        event_id: Given or minted.
+        accepted: In the form that is stored with its turn.
+        keep_files: See `NewTurn`.
+        is_kept: Whether its files belong to a turn by now.
+    """
+
+    event_id: str
+    accepted: AcceptedMessage
+    keep_files: Callable[[int], None] | None = None
+    is_kept: bool = False
+
+
 def turn_of_message(
-    message: UserMessage, *, random_hex: RandomHex, now: datetime
+    message: UserMessage,
+    received: ReceivedMessage,
+    *,
+    random_hex: RandomHex,
+    now: datetime,
 ) -> NewTurn:
     """Return the turn of a checked user message. Spec: Ruling E7."""
     given = message.event_id
     wanted = f"turn_{given}" if given is not None and is_safe_id(given) else None
-    accepted = accepted_message(message)
     return NewTurn(
-        event_id=given or mint_event_id(random_hex),
+        event_id=received.event_id,
         card_id=wanted or mint_card_id(CardKind.TURN, random_hex),
         run_id=mint_run_id(random_hex),
-        message=accepted,
-        title=shorten(accepted["text"], TITLE_CHARS),
+        message=received.accepted,
+        title=shorten(words_of(received.accepted["content"]), TITLE_CHARS),
         accepted_at=now,
+        keep_files=received.keep_files,
     )
 
 
-def accepted_message(message: UserMessage) -> AcceptedMessage:
-    """Return a checked user message in the form that is stored."""
+def accepted_message(
+    message: UserMessage,
+    *,
+    files: Mapping[int, dict[str, JSONValue]] | None = None,
+    fingerprint: str | None = None,
+) -> AcceptedMessage:
+    """Return a checked user message in the form that is stored.
+
+    Args:
+        files: The stored blocks of its files, by their index.
+        fingerprint: Of a message with files; None for words alone.
+    """
+    known = files or {}
     content = [
-        {"type": block.type, "text": json_form(block.text)}
-        for block in blocks_of(message)
+        known[index] if index in known else stored_text_block(block.text or "")
+        for index, block in enumerate(blocks_of(message))
+        if index in known or not is_file(block)
     ]
-    return AcceptedMessage(
+    accepted = AcceptedMessage(
         text=text_of(message),
         content=content,
         coordinator_mode=message.coordinator_mode,
         plan_confirmation=message.plan_confirmation,
     )
+    if fingerprint is not None:
+        accepted["fingerprint"] = fingerprint
+    return accepted
 
 
 def turn_of_answer(
@@ -97,16 +143,46 @@ def turn_of_answer(
     )
 
 
-def turn_input(record: TurnRecord) -> TurnInput:
-    """Return what an engine gets to know of an accepted message."""
+def turn_input(
+    record: TurnRecord, open_file: Callable[[str, int], Awaitable[BinaryIO]]
+) -> TurnInput:
+    """Return what an engine gets to know of an accepted message.
+
+    Args:
+        open_file: Opens a version of an artifact of the session.
+    """
     message = record.message
     return TurnInput(
-        text=message["text"],
-        blocks=message["content"],
+        text=words_of(message["content"]),
+        blocks=[_input_block(block, open_file) for block in message["content"]],
         event_id=record.event_id,
         coordinator_mode=message["coordinator_mode"],
         plan_confirmation=message["plan_confirmation"],
         continuation=Continuation(**message["continuation"])
         if "continuation" in message
         else None,
+    )
+
+
+def _input_block(
+    block: dict[str, JSONValue],
+    open_file: Callable[[str, int], Awaitable[BinaryIO]],
+) -> InputBlock:
+    source = stored_source_of(block)
+    if source is None:
+        return TextBlock(block)
+    artifact = Artifact(
+        artifact_id=source.artifact_id,
+        name=source.name,
+        version=source.version,
+        type="image" if block["type"] == "image" else "file",
+        mime_type=source.mime_type,
+        size_bytes=source.size_bytes,
+        role="",
+        description="",
+    )
+    return FileBlock(
+        block,
+        artifact=artifact,
+        open_file=partial(open_file, source.artifact_id, source.version),
     )

@@ -56,6 +56,7 @@ from cards.protocol.kinds import (
     SessionEventKind,
 )
 from cards.protocol.payloads import MessagePayload, QueuedMessage, UpdatedInner
+from cards.protocol.user_blocks import words_of
 from cards.protocol.watchdog import look
 from cards.queries import (
     SessionHistory,
@@ -437,7 +438,7 @@ class SessionRuntime:
             session_pk=self._session.pk,
             trace_id=self._session.trace_id,
             turn_no=record.turn_no,
-            input=turn_input(record),
+            input=turn_input(record, self._artifacts.open),
             history=self._said.entries,
             topics_shown=self._topics_shown,
             injections=running.injections,
@@ -499,7 +500,9 @@ class SessionRuntime:
         if self._log.writer.failure is not None:
             return
         waiting = [
-            QueuedMessage(event_id=record.event_id, text=record.message["text"])
+            QueuedMessage(
+                event_id=record.event_id, text=words_of(record.message["content"])
+            )
             for _, record in sorted(self._queue.items())
         ]
         self._log.builder.session_event(

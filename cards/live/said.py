@@ -8,6 +8,7 @@ from collections import deque
 from cards.database import run_in_database
 from cards.engine import HistoryEntry
 from cards.engine.block import Context
+from cards.protocol.user_blocks import words_of
 from cards.queries import HISTORY_CHARS, SessionHistory, TurnRecord, read_history
 
 #: Earlier turns that an engine is shown.
@@ -36,7 +37,7 @@ class SaidSoFar:
 
     def remember(self, record: TurnRecord, context: Context) -> None:
         """Add a turn, as it would be read back from the log."""
-        for words in (record.message["text"], *context.heard_texts):
+        for words in (words_of(record.message["content"]), *context.heard_texts):
             self._add("user", words, record)
         if said := context.said_text:
             self._add("assistant", said, record)

@@ -37,12 +37,11 @@ from cards.protocol.client_messages import (
     PromptUserResponse,
     ToolResult,
     UserMessage,
+    has_files,
     nothing_waits,
 )
 from cards.protocol.errors import ErrorInfo
-from cards.protocol.ids import (
-    mint_trace_id,
-)
+from cards.protocol.ids import mint_event_id, mint_trace_id
 from cards.queries import (
     NO_HISTORY,
     SessionHistory,
@@ -214,6 +213,7 @@ class LiveSession:
             TooManySessions: Its principal may own no more.
             MessageConflict: The event_id stands for another message.
             QueueFull: Too many messages wait.
+            RemoteProtocolError: One of its files is refused.
 
         Spec: Rulings E8, E9.
         """
@@ -226,24 +226,39 @@ class LiveSession:
 
     async def _submit(self, message: UserMessage) -> SubmittedTurn:
         await self._services.membership.join()
-        async with self._lock:
-            new = turn_of_message(
-                message, random_hex=self._services.entropy.hex, now=utc_now()
-            )
-            if self.record is None:
-                opened = await self._open(new)
-                if opened.turn is not None:
-                    self._begin_first(opened.turn, opened.hold)
-                    return SubmittedTurn(opened.turn, is_new=True)
-            accepted = await self._services.writes.run(
-                self._row.pk,
-                accept_message,
-                session_pk=self._row.pk,
-                turn=new,
-                queue_limit=self._services.queue_limit,
-                me=self._services.membership.candidate,
-            )
-            await self._see_to(accepted)
+        if self.record is None and has_files(message):
+            # Another worker may have stored what the message refers to.
+            await self.look_for_row()
+        random_hex = self._services.entropy.hex
+        async with self._services.user_files.received(
+            message,
+            session_id=self.session_id,
+            session_pk=self.record.pk if self.record else None,
+            event_id=message.event_id or mint_event_id(random_hex),
+        ) as received:
+            async with self._lock:
+                new = turn_of_message(
+                    message, received, random_hex=random_hex, now=utc_now()
+                )
+                submitted = await self._accept(new)
+            received.is_kept = submitted.is_new
+        return submitted
+
+    async def _accept(self, new: NewTurn) -> SubmittedTurn:
+        if self.record is None:
+            opened = await self._open(new)
+            if opened.turn is not None:
+                self._begin_first(opened.turn, opened.hold)
+                return SubmittedTurn(opened.turn, is_new=True)
+        accepted = await self._services.writes.run(
+            self._row.pk,
+            accept_message,
+            session_pk=self._row.pk,
+            turn=new,
+            queue_limit=self._services.queue_limit,
+            me=self._services.membership.candidate,
+        )
+        await self._see_to(accepted)
         return SubmittedTurn(accepted.turn, is_new=accepted.is_new)
 
     def _begin_first(self, turn: TurnRecord, hold: Hold | None) -> None:

@@ -24,6 +24,7 @@ from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.kinds import CardKind, CloseStatus, SessionEventKind, Severity
 from cards.protocol.payloads import ErrorInner, TurnPayload, UserInput
 from cards.protocol.snapshot import CardView
+from cards.protocol.user_blocks import words_of
 from cards.queries import (
     SessionHistory,
     SessionRecord,
@@ -113,7 +114,7 @@ class SessionLog:
             hint=default_hint(
                 CardKind.TURN,
                 payload,
-                summary=shorten(record.message["text"], MAX_SUMMARY_CHARS),
+                summary=shorten(words_of(record.message["content"]), MAX_SUMMARY_CHARS),
             ),
             changes=(
                 turn_started(

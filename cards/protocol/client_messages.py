@@ -13,14 +13,13 @@ from cards.protocol.envelope import MAX_SAFE_INTEGER
 from cards.protocol.errors import RemoteProtocolError, refuse
 from cards.protocol.ids import SESSION_ID_ALLOWED, is_session_id
 from cards.protocol.json_form import MAX_DEPTH, JSONValue
-
-#: UTF-8 bytes of base64 text in one block, and in one message. Spec: Ruling E22.
-MAX_BLOCK_BYTES = 10 * 1024 * 1024
-MAX_INLINE_BYTES = 20 * 1024 * 1024
-
-#: Blocks in one message unless the operator wants it otherwise; more than any composer
-#: makes, so that a frame full of empty blocks costs nothing. Spec: none; ours.
-MAX_BLOCKS = 256
+from cards.protocol.user_blocks import (
+    FILE_TYPES,
+    MAX_BLOCKS,
+    ContentBlock,
+    check_blocks,
+    is_file,
+)
 
 CoordinatorMode = Literal["react", "plan"]
 PlanConfirmation = Literal["auto", "required"]
@@ -62,31 +61,6 @@ class SessionCreate(ClientMessage, frozen=True, kw_only=True, tag="session.creat
     capabilities: JSONValue = None
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a block's bytes are: inline, uploaded, or a file of the server.
-
-    Spec: EMIT 9; Ruling E22.
-    """
-
-    type: str | None = None
-    media_type: str | None = None
-    data: str | None = None
-    url: str | None = None
-    path: str | None = None
-
-
-class ContentBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a user message; `{"text": …}` alone is text.
-
-    Spec: EMIT 9, 14.1; Ruling E22.
-    """
-
-    type: str = "text"
-    text: str | None = None
-    source: Source | None = None
-    name: str | None = None
-
-
 class UserMessage(ClientMessage, frozen=True, kw_only=True, tag="user.message"):
     """The user's words; `content` may also be `{"text": …}` or `text` alone.
 
@@ -101,10 +75,11 @@ class UserMessage(ClientMessage, frozen=True, kw_only=True, tag="user.message"):
 
 
 class UserInject(ClientMessage, frozen=True, kw_only=True, tag="user.inject"):
-    """A remark into the running turn. Spec: EMIT 9; Ruling E23."""
+    """A remark into the running turn, in words alone. Spec: EMIT 9; Ruling E23."""
 
     text: Annotated[str, Meta(min_length=1)]
     trace_id: ClientId | None = None
+    content: JSONValue = None
 
 
 class ToolResult(ClientMessage, frozen=True, kw_only=True, tag="tool.result"):
@@ -285,9 +260,24 @@ def refuse_field(validation: str, *, under: str = "") -> RemoteProtocolError:
 
 def _check(message: AnyClientMessage, limits: FrameLimits) -> None:
     if isinstance(message, UserMessage):
-        _check_blocks(blocks_of(message), limits.blocks)
+        check_blocks(blocks_of(message), limits.blocks)
     elif isinstance(message, SessionCreate) and message.session_id is not None:
         check_session_id(message.session_id)
+    elif isinstance(message, UserInject) and _names_files(message.content):
+        # Not ignored like other unknown fields: they would get lost unseen.
+        raise refuse(
+            "content of a user.inject holds files",
+            code="UNSUPPORTED_FIELD",
+            field="content",
+            allowed="text; files go with a user.message",
+        )
+
+
+def _names_files(content: JSONValue) -> bool:
+    blocks = content if isinstance(content, list) else [content]
+    return any(
+        isinstance(block, dict) and block.get("type") in FILE_TYPES for block in blocks
+    )
 
 
 def check_session_id(session_id: str) -> None:
@@ -323,6 +313,11 @@ def blocks_of(message: UserMessage) -> list[ContentBlock]:
     return []
 
 
+def has_files(message: UserMessage) -> bool:
+    """Tell whether files go with a message."""
+    return any(map(is_file, blocks_of(message)))
+
+
 def text_of(message: UserMessage) -> str:
     """Return the text blocks of a message joined by blank lines. Spec: EMIT 9."""
     return "\n\n".join(
@@ -330,43 +325,3 @@ def text_of(message: UserMessage) -> str:
         for block in blocks_of(message)
         if block.type == "text" and block.text
     )
-
-
-def _check_blocks(blocks: list[ContentBlock], max_blocks: int) -> None:
-    if not blocks:
-        raise refuse(
-            "the message is empty",
-            code="EMPTY_MESSAGE",
-            field="content",
-            allowed="at least one block",
-        )
-    if len(blocks) > max_blocks:
-        raise refuse(
-            f"content has {len(blocks)} blocks",
-            code="TOO_MANY_BLOCKS",
-            field="content",
-            allowed=f"at most {max_blocks}",
-        )
-    for index, block in enumerate(blocks):
-        _check_block(f"content[{index}]", block)
-    if not any(block.text and block.text.strip() for block in blocks):
-        raise refuse(
-            "the message has no text",
-            code="EMPTY_MESSAGE",
-            field="content",
-            allowed="at least one text block with text",
-        )
-
-
-def _check_block(field: str, block: ContentBlock) -> None:
-    if block.type != "text":
-        raise refuse(
-            f"{field}.type is not supported",
-            code="UNSUPPORTED_BLOCK",
-            field=f"{field}.type",
-            allowed="text",
-        )
-    if block.text is None:
-        raise refuse(
-            f"{field}.text is missing", code="MISSING_FIELD", field=f"{field}.text"
-        )

@@ -1,7 +1,7 @@
 """A process in small: hub, real database, engine, and clients without sockets."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -20,6 +20,7 @@ from cards.live.connection import Connection
 from cards.live.hub import Hub
 from cards.live.runtime_settings import RuntimeSettings
 from cards.live.session import LiveSession
+from cards.local_paths import LocalPaths
 from cards.log.committer import Committer
 from cards.log.store import open_store
 from cards.principals import ANONYMOUS, Principal
@@ -240,6 +241,7 @@ class House:
         engine: Engine | None = None,
         committer: Committer | None = None,
         time_to_live: timedelta | None = timedelta(days=15),
+        local_paths: Sequence[Path] = (),
     ) -> None:
         self.engine = PlayedEngine()
         self.committer = committer or Committer(open_store)
@@ -263,6 +265,7 @@ class House:
             lease_s=lease_s,
             book=self.book,
             shelf=self.shelf,
+            local_paths=LocalPaths(local_paths),
             layer=layer,
         )
         self.hub = self._make_hub(settings=self.settings)

@@ -6,6 +6,7 @@ Spec: interfaces.md, Environment; issue "Liveness and ownership" 9.
 import re
 import runpy
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ WRONG: dict[str, list[str]] = {
     "CARDWIRE_MAX_JSON_DEPTH": [*WHOLE, "7", "65"],
     "CARDWIRE_MAX_BLOCKS": [*WHOLE, "0", "10001"],
     "CARDWIRE_MAX_WAITING_FRAMES": [*WHOLE, "0", "10001"],
+    "CARDWIRE_LOCAL_PATHS": ["tmp", "/tmp,tmp", "/tmp:../x", "~/files"],  # noqa: S108
     "CARDWIRE_QUEUE_LIMIT": WHOLE,
     "CARDWIRE_MAX_SESSIONS": WHOLE,
     "CARDWIRE_MAX_CONNECTIONS": WHOLE,
@@ -123,6 +125,41 @@ class TestRightValue:
         assert settings["CARDWIRE_MAX_BLOCKS"] == 256
         assert settings["CARDWIRE_MAX_WAITING_FRAMES"] == 256
         assert settings["REDIS_URL"] == ""
+
+
+class TestLocalPaths:
+    """Spec: Ruling E22; interfaces.md, Environment."""
+
+    def test_are_workspace_and_temp_directory_in_development(
+        self, tmp_path: Path
+    ) -> None:
+        paths = read()["CARDWIRE_LOCAL_PATHS"]
+
+        assert paths == (tmp_path / "workspace", Path(gettempdir()))
+
+    def test_are_none_otherwise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CARDWIRE_DEBUG", "0")
+        monkeypatch.setenv("CARDWIRE_SECRET_KEY", "k" * 50)
+        monkeypatch.setenv("CARDWIRE_ALLOWED_HOSTS", "a.example")
+
+        assert read()["CARDWIRE_LOCAL_PATHS"] == ()
+
+    @pytest.mark.parametrize(
+        ("given", "paths"),
+        [
+            ("", ()),
+            (" , ", ()),
+            ("/a", ("/a",)),
+            ("/a:/b c", ("/a", "/b c")),
+            (" /a, /b ,", ("/a", "/b")),
+        ],
+    )
+    def test_are_those_that_are_given(
+        self, given: str, paths: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CARDWIRE_LOCAL_PATHS", given)
+
+        assert read()["CARDWIRE_LOCAL_PATHS"] == tuple(map(Path, paths))
 
 
 class TestEverySetting:

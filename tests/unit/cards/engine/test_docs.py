@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from cards.engine import Continuation, Engine
+from cards.engine import Continuation, Engine, TextBlock
 from cards.protocol.json_form import JSONValue
 from tests.services import PROJECT
+from tests.unit.cards.engine.files import file_block
 from tests.unit.cards.engine.stage import LAPSED, Log, Stage
 
 GUIDE = (PROJECT / "docs" / "engine-api.md").read_text()
@@ -42,13 +43,31 @@ def text_of(log: Log) -> str:
 
 class TestExamples:
     def test_are_all_played_here(self) -> None:
-        assert list(EXAMPLES) == ["Assistant", "Careful", "Photographer", "Patient"]
+        assert list(EXAMPLES) == [
+            "Assistant",
+            "Reader",
+            "Careful",
+            "Photographer",
+            "Patient",
+        ]
 
     async def test_show_work(self, stage: Stage) -> None:
         log = await play(stage, "Assistant")
 
         assert {status for _, status in log.closes()} == {"ok"}
         assert text_of(log).endswith("Done.")
+
+    async def test_read_files(self, stage: Stage) -> None:
+        blocks = [TextBlock({"type": "text", "text": "Read them"})]
+        files = [
+            file_block(b"one two", name="a.txt", mime_type="text/plain"),
+            file_block(b"\0" * 300_000, name="b.bin", mime_type="application/x"),
+        ]
+        stage.turn.input = replace(stage.turn.input, blocks=[*blocks, *files])
+
+        log = await play(stage, "Reader")
+
+        assert text_of(log) == "a.txt has 2 words.b.bin has 300000 bytes."
 
     async def test_ask(self, stage: Stage) -> None:
         log = await play(

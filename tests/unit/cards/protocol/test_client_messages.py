@@ -6,17 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cards.protocol.client_messages import (
-    MAX_BLOCK_BYTES,
-    MAX_BLOCKS,
-    MAX_INLINE_BYTES,
     ClientMessage,
-    ContentBlock,
     Ping,
     PromptUserResponse,
     SessionCreate,
     SessionInterrupt,
     SessionResume,
-    Source,
     ToolResult,
     UserInject,
     UserMessage,
@@ -27,6 +22,7 @@ from cards.protocol.client_messages import (
 )
 from cards.protocol.errors import ErrorInfo, RemoteProtocolError
 from cards.protocol.kinds import ErrorType
+from cards.protocol.user_blocks import MAX_BLOCKS, ContentBlock, Source
 
 Frame = dict[str, Any]
 
@@ -459,7 +455,7 @@ class TestUserMessage:
         assert error.code == "EMPTY_MESSAGE"
         assert error.details == {
             "field": "content",
-            "allowed": "at least one text block with text",
+            "allowed": "at least one text block with text, or one with a file",
         }
 
     @pytest.mark.parametrize("content", ["Hi", "", *NUMBERS, True], ids=repr)
@@ -487,25 +483,6 @@ class TestUserMessage:
         assert error.code == "MISSING_FIELD"
         assert error.details == {"field": "content[1].text"}
 
-    @pytest.mark.parametrize(
-        "block",
-        [
-            {"type": "hologram", "x": 1},
-            {"type": "image", "source": {"type": "path", "path": "/etc/hostname"}},
-            {"type": "image", "source": {"type": "url", "url": "http://localhost:9/"}},
-            {"type": "image"},
-            {"type": ""},
-            {"type": "TEXT", "text": "Hi"},
-        ],
-        ids=["unknown", "path", "url", "bare", "empty", "case"],
-    )
-    def test_is_refused_with_a_block_of_another_type(self, block: Frame) -> None:
-        """Samples w01, w06: refused as a whole. Spec: EMIT 9; Ruling E22."""
-        error = refusal_of(user_message([TEXT_BLOCK, block]))
-
-        assert error.code == "UNSUPPORTED_BLOCK"
-        assert error.details == {"field": "content[1].type", "allowed": "text"}
-
     @pytest.mark.parametrize("value", NO_STRING, ids=repr)
     @pytest.mark.parametrize("field", ["text", "name"])
     def test_names_a_field_of_a_block_that_is_no_string(
@@ -517,7 +494,9 @@ class TestUserMessage:
         assert details == {"field": f"content[1].{field}", "allowed": "str | null"}
 
     @pytest.mark.parametrize("value", NO_STRING, ids=repr)
-    @pytest.mark.parametrize("field", ["type", "media_type", "data", "url", "path"])
+    @pytest.mark.parametrize(
+        "field", ["type", "media_type", "data", "url", "path", "artifact_id"]
+    )
     def test_names_a_field_of_a_source_that_is_no_string(
         self, field: str, value: object
     ) -> None:
@@ -549,13 +528,6 @@ class TestUserMessage:
 
         assert error.code == "TOO_MANY_BLOCKS"
         assert error.details == {"field": "content", "allowed": "at most 256"}
-
-
-class TestLimits:
-    def test_are_those_of_the_ruling(self) -> None:
-        """Spec: Ruling E22."""
-        assert MAX_BLOCK_BYTES == 10 * 2**20
-        assert MAX_INLINE_BYTES == 20 * 2**20
 
 
 class TestBlocksOf:
@@ -598,6 +570,33 @@ class TestUserInject:
         details = details_of({"type": "user.inject", "text": ""})
 
         assert details == {"field": "text", "allowed": "str of length >= 1"}
+
+    @pytest.mark.parametrize("block_type", ["image", "file", "pdf"])
+    @pytest.mark.parametrize("is_list", [True, False])
+    def test_is_refused_with_files(self, block_type: str, is_list: bool) -> None:
+        """They would get lost unseen. Spec: Rulings E22, E23."""
+        block = {"type": block_type}
+        content = [TEXT_BLOCK, block] if is_list else block
+
+        error = refusal_of({"type": "user.inject", "text": "Hi", "content": content})
+
+        assert error.code == "UNSUPPORTED_FIELD"
+        assert error.details == {
+            "field": "content",
+            "allowed": "text; files go with a user.message",
+        }
+
+    @pytest.mark.parametrize(
+        "content", [None, [], [TEXT_BLOCK], TEXT_BLOCK, "x", 0, [[]], {"type": []}]
+    )
+    def test_may_hold_what_is_ignored(self, content: object) -> None:
+        """Spec: Ruling E22."""
+        frame: Frame = {"type": "user.inject", "text": "Hi", "content": content}
+
+        message = read_client_message(frame)
+
+        assert isinstance(message, UserInject)
+        assert message.text == "Hi"
 
 
 class TestPromptUserResponse:
