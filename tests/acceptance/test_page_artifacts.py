@@ -6,7 +6,7 @@ Spec: EMIT 10, 13; Rulings E21, E27, E28.
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.page_files import artifact_card, open_file, panel, say_files
 from tests.acceptance.page_parts import (
@@ -270,6 +270,7 @@ class TestPreview:
         page.unroute("**/content?version=1")
         opened.get_by_role("button", name="Try again").click()
         expect(opened.get_by_role("cell", name="2")).to_be_visible()
+        expect(opened).to_be_focused()
 
 
 class TestVersions:
@@ -312,6 +313,7 @@ class TestVersions:
         offer.get_by_role("button", name="Show version 2").click()
         expect(panel(page).get_by_role("heading", name="New")).to_be_visible()
         expect(offer).to_be_empty()
+        expect(panel(page)).to_be_focused()
 
     def test_of_a_card_are_the_ones_it_tells_of(
         self, page: Page, show: Show, shelf: PageShelf
@@ -349,17 +351,82 @@ class TestPanel:
         assert opened.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
         expect(opened.get_by_role("button", name="Close the file")).to_be_in_viewport()
 
-    def test_covers_a_phone_alone(
+    @pytest.mark.parametrize("width", [390, 900])
+    def test_keeps_the_keyboard_from_what_it_covers(
+        self, page: Page, show: Show, shelf: PageShelf, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 844})
+        opened = open_file(page, show, "art_md")
+        expect(opened).to_contain_text("Three files.")
+        stage = page.locator("#stage")
+        expect(stage).to_have_attribute("inert", "")
+
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            assert stage.evaluate("stage => !stage.matches(':focus-within')")
+        opened.get_by_role("button", name="Close the file").click()
+
+        expect(stage).not_to_have_attribute("inert", "")
+        page.set_viewport_size({"width": 1280, "height": 844})
+        card(page, "m").get_by_role("button", name="the file").click()
+        expect(opened).to_be_visible()
+        expect(stage).not_to_have_attribute("inert", "")
+
+    def test_tells_of_a_question_that_it_covers(
         self, page: Page, show: Show, shelf: PageShelf
     ) -> None:
         page.set_viewport_size({"width": 390, "height": 844})
+        script = Script()
+        script.turn("turn_m", "Write")
+        artifact_card(script, "report.md", artifact_id="art_md")
+        server = show(script)
+        card(page, "card_art_md_1").get_by_role("button").click()
+        expect(panel(page)).to_contain_text("Three files.")
+        offer = panel(page).get_by_role("status")
+        expect(offer).to_be_empty()
+
+        script.ask("req_1", "question", question="Which?", allow_custom=True)
+        server.push()
+
+        expect(offer).to_contain_text("There is a question to you.")
+        offer.get_by_role("button", name="Back to the conversation").click()
+        expect(panel(page)).to_be_hidden()
+        expect(page.get_by_label("Your answer")).to_be_visible()
+
+    def test_is_read_by_name_and_while_it_loads(
+        self, page: Page, show: Show, shelf: PageShelf
+    ) -> None:
+        waiting: list[Route] = []
+
+        def hold(route: Route) -> None:
+            waiting.append(route)
+
+        page.route("**/content?version=1", hold)
+
+        opened = open_file(page, show, "art_csv")
+
+        expect(page.get_by_role("dialog", name="data.csv")).to_be_visible()
+        expect(page.locator("#announcer")).to_contain_text("data.csv is open.")
+        body = opened.locator(".panel-body")
+        expect(body).to_have_attribute("aria-busy", "true")
+        expect(body).to_have_text("Loading…")
+        waiting.pop().fulfill(body="a,b\n1,2\n")
+        expect(body).to_have_attribute("aria-busy", "false")
+        expect(opened.get_by_role("cell", name="2")).to_be_visible()
+
+    def test_says_when_the_server_is_away(
+        self, page: Page, show: Show, shelf: PageShelf
+    ) -> None:
+        address = "**/artifacts/art_md"
+        page.route(address, lambda route: route.abort("connectionrefused"))
+
         opened = open_file(page, show, "art_md")
-        expect(opened).to_have_attribute("aria-modal", "true")
-        expect(page.locator("#stage")).to_have_attribute("inert", "")
 
-        opened.get_by_role("button", name="Close the file").click()
-
-        expect(page.locator("#stage")).not_to_have_attribute("inert", "")
+        expect(opened.get_by_role("alert")).to_contain_text("does not answer")
+        page.unroute(address)
+        opened.get_by_role("button", name="Try again").click()
+        expect(opened).to_contain_text("Three files.")
+        expect(opened.get_by_role("alert")).to_have_count(0)
 
     def test_belongs_to_its_session(
         self, page: Page, show: Show, shelf: PageShelf
@@ -369,3 +436,23 @@ class TestPanel:
         page.get_by_role("link", name="New conversation").click()
 
         expect(panel(page)).to_be_hidden()
+
+
+class TestAnnouncements:
+    def test_name_files_without_their_addresses(
+        self, page: Page, show: Show, shelf: PageShelf
+    ) -> None:
+        script = Script()
+        turn = script.turn("turn_m", "Write")
+        server = show(script)
+
+        artifact_card(script, "report.md", artifact_id="art_md", version=2)
+        script.add("m", "message", turn, role="assistant")
+        script.append("m", "Read [report.md](artifact://art_md) and `x[0](1)`.")
+        script.close("m")
+        server.push()
+
+        heard = page.locator("#announcer")
+        expect(heard).to_contain_text("File report.md, version 2.")
+        expect(heard).to_contain_text("Read report.md and")
+        expect(heard).not_to_contain_text("artifact:")

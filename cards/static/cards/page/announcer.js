@@ -6,6 +6,7 @@
  */
 
 import { channelText } from '../client/index.js';
+import { shownName } from './artifacts/names.js';
 
 /** Sentences that are kept; older ones were read long ago. */
 const MAX_SENTENCES = 4;
@@ -46,11 +47,22 @@ export class Announcer {
   }
 }
 
+/** Read aloud, the marks of Markdown and addresses are noise. */
+function heardText(markdown) {
+  const withoutAddresses = markdown.replace(/\[([^\]\n]*)\]\([^)\s]*\)/g, '$1');
+  return withoutAddresses.slice(0, MAX_CHARS).replace(/[*_`#>|]+/g, '');
+}
+
+function heardFile({ name, version }) {
+  if (!name) return '';
+  return `File ${shownName(name)}${version > 1 ? `, version ${version}` : ''}.`;
+}
+
 function sentenceOf(card) {
   if (card.cardKind === 'message') {
-    // Read aloud, the marks of Markdown are noise.
-    return channelText(card, 'text').slice(0, MAX_CHARS).replace(/[*_`#>|]+/g, '');
+    return heardText(channelText(card, 'text'));
   }
+  if (card.cardKind === 'artifact') return heardFile(card.payload);
   if (card.cardKind !== 'turn' || card.status === 'ok') return '';
   const error = card.payload.error ?? card.endedBy;
   return error ? error.user_message || error.message : `The turn was ${card.status}.`;

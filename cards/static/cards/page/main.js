@@ -276,6 +276,7 @@ class Page {
   drawPrompts(isOpen) {
     const { state, answers } = this.conversation;
     this.prompts.show(state, answers, isOpen);
+    this.panel.noteQuestions(this.prompts.count);
   }
 
   drawTopbar() {

@@ -1,8 +1,8 @@
 /**
  * The side panel: one file, its versions, what is in it and what changed.
  *
- * It opens with the focus in it, Escape closes it, and the focus goes back. On a small
- * screen it covers everything else.
+ * It opens with the focus in it, Escape closes it, and the focus goes back. Where there
+ * is no room beside the conversation it covers it.
  *
  * @typedef {import('../../client/types.js').SessionState} SessionState
  */
@@ -14,7 +14,8 @@ import { contentUrl, fetchArtifact } from './files.js';
 import { isArtifactId, shownName } from './names.js';
 import { canCompare, loadChanges, loadPreview } from './preview.js';
 
-const covering = matchMedia('(max-width: 699.9px)');
+/** As the style sheet has it. */
+const covering = matchMedia('(max-width: 1100px)');
 
 /** What the panel shows; a new object per file. */
 const BLANK = {
@@ -37,11 +38,12 @@ export class ArtifactPanel {
   #preview = null;
   #loading = new AbortController();
   #opener = null;
+  #questionCount = 0;
 
   /**
    * @param {HTMLElement} root
    * @param {Object} page
-   * @param {HTMLElement} page.beneath What a panel on a small screen covers.
+   * @param {HTMLElement} page.beneath What a panel covers where there is little room.
    * @param {(text: string) => void} page.say Aloud.
    * @param {() => void} page.onLeave The focus has nowhere to go back to.
    */
@@ -51,7 +53,10 @@ export class ArtifactPanel {
     this.#say = say;
     this.#onLeave = onLeave;
     root.addEventListener('keydown', (event) => this.#handleKey(event));
-    covering.addEventListener('change', () => this.#cover());
+    covering.addEventListener('change', () => {
+      this.#cover();
+      this.#draw();
+    });
   }
 
   get isOpen() {
@@ -70,7 +75,7 @@ export class ArtifactPanel {
     this.#root.hidden = false;
     this.#cover();
     this.#draw();
-    this.#root.focus({ preventScroll: true });
+    this.#focus();
     await this.#loadFacts();
   }
 
@@ -106,6 +111,13 @@ export class ArtifactPanel {
     }
   }
 
+  /** Tell how many questions wait for the user, who may not see them. */
+  noteQuestions(count) {
+    if (count === this.#questionCount) return;
+    this.#questionCount = count;
+    this.#draw();
+  }
+
   #handleKey(event) {
     if (event.key !== 'Escape' || event.isComposing) return;
     // Outside of the panel Escape stops the turn.
@@ -115,9 +127,7 @@ export class ArtifactPanel {
 
   /** What is covered can be neither reached nor read. */
   #cover() {
-    const isCovering = this.isOpen && covering.matches;
-    this.#beneath.inert = isCovering;
-    this.#root.setAttribute('aria-modal', String(isCovering));
+    this.#beneath.inert = this.isOpen && covering.matches;
   }
 
   #drop() {
@@ -135,6 +145,7 @@ export class ArtifactPanel {
       const artifact = await fetchArtifact(artifactId, signal);
       const isThere = artifact.versions.some((each) => each.version === version);
       this.#set({ artifact, version: isThere ? version : artifact.version });
+      this.#say(`${shownName(artifact.name)} is open.`);
       await this.#loadContent();
     });
   }
@@ -200,7 +211,14 @@ export class ArtifactPanel {
   }
 
   #draw() {
+    const hadFocus = this.#root.contains(document.activeElement);
     render(this.isOpen ? this.#panel() : nothing, this.#root);
+    // What was pressed may be gone.
+    if (hadFocus && this.isOpen && !this.#root.contains(document.activeElement)) this.#focus();
+  }
+
+  #focus() {
+    this.#root.focus({ preventScroll: true });
   }
 
   #panel() {
@@ -214,7 +232,9 @@ export class ArtifactPanel {
         </button>
       </header>
       ${artifact ? this.#facts(artifact) : nothing}
-      <div role="status">${artifact ? this.#offer(artifact) : nothing}</div>
+      <div role="status">
+        ${this.#questions()} ${artifact ? this.#offer(artifact) : nothing}
+      </div>
       <div class="panel-body" aria-busy=${String(isLoading)}>
         ${trouble ? this.#trouble(trouble) : nothing}
         ${isLoading ? html`<p class="panel-empty">Loading…</p>` : nothing}
@@ -277,6 +297,16 @@ export class ArtifactPanel {
         </option>`,
       )}
     </select>`;
+  }
+
+  #questions() {
+    if (this.#questionCount === 0 || !covering.matches) return nothing;
+    return html`<p class="panel-offer">
+      <span>There is a question to you.</span>
+      <button type="button" class="link" @click=${() => this.close()}>
+        Back to the conversation
+      </button>
+    </p>`;
   }
 
   /** A newer version never takes the place of what is being read. */

@@ -13,6 +13,7 @@ import { StreamedMarkdown } from '../streamed_markdown.js';
 import { changesBetween, changesInWords } from './changes.js';
 import { contentUrl, fetchBlob, fetchText } from './files.js';
 import { isText, languageOfType, previewKind } from './kinds.js';
+import { shownName } from './names.js';
 import { parseTable } from './table.js';
 
 /** So much of a text is read, in bytes; of Markdown less, which costs more to draw. */
@@ -99,7 +100,7 @@ function image({ artifact_id: id, name }, { version }) {
   };
   return {
     content: html`<div class="panel-image">
-      <img src=${contentUrl(id, version)} alt=${name} @error=${fail} />
+      <img src=${contentUrl(id, version)} alt=${shownName(name)} @error=${fail} />
       <p class="panel-empty" hidden>The browser cannot show this picture.</p>
     </div>`,
   };
@@ -110,7 +111,7 @@ async function pdf({ artifact_id: id, name }, { version }, signal) {
   if (!navigator.pdfViewerEnabled) return { content: only('This browser shows no PDF files.') };
   const url = URL.createObjectURL(await fetchBlob(id, version, 'application/pdf', signal));
   return {
-    content: html`<iframe class="panel-pdf" src=${url} title=${name}></iframe>`,
+    content: html`<iframe class="panel-pdf" src=${url} title=${shownName(name)}></iframe>`,
     release: () => URL.revokeObjectURL(url),
   };
 }

@@ -19,6 +19,7 @@
  * @property {() => Promise<string>} keepSession Gives the id once files can be put there.
  */
 
+import { shownName } from '../artifacts/names.js';
 import { draftOf, keepDraft } from '../drafts.js';
 import { attachedOf } from './blocks.js';
 import { upload } from './upload.js';
@@ -166,11 +167,11 @@ export class Attachments {
       entry.cancel = cancel;
       const attached = attachedOf(await done);
       Object.assign(entry, { state: 'ready', attached, name: attached.name, file: null });
-      this.#handlers.say(`${attached.name} is attached.`);
+      this.#handlers.say(`${shownName(attached.name)} is attached.`);
     } catch (error) {
       const trouble = error.user_message || error.message;
       Object.assign(entry, { state: 'failed', trouble });
-      this.#handlers.say(`${entry.name} is not attached. ${trouble}`);
+      this.#handlers.say(`${shownName(entry.name)} is not attached. ${trouble}`);
     }
     this.#pump(shelf);
   }
