@@ -9,7 +9,7 @@ Spec: EMIT 13, 15.3; field cases FR-109, FR-113, FR-117, FR-119.
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests.acceptance.page_files import (
     artifact_card,
@@ -76,11 +76,15 @@ def nothing_happens(page: Page) -> Iterator[None]:
     dialogs: list[str] = []
     elsewhere: list[str] = []
 
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
     def note(route: Route) -> None:
         elsewhere.append(route.request.url)
         route.abort()
 
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", dismiss)
     page.context.route(f"**://{ELSEWHERE}/**", note)
     yield
     assert page.evaluate("window.owned") is None
