@@ -1,9 +1,12 @@
 """Reads of artifacts and their versions."""
 
 import re
+from datetime import datetime
 from typing import Any, Final
 
-from artifacts.models import ArtifactVersion
+from django.db.models import OuterRef, Subquery
+
+from artifacts.models import Artifact, ArtifactVersion
 
 #: As they are minted. PostgreSQL fails on a NUL, which none of them has.
 ARTIFACT_ID: Final = re.compile(r"[A-Za-z0-9_]{1,32}")
@@ -32,3 +35,44 @@ def find_version(
             return None
         rows = rows.filter(version=version)
     return rows.select_related("artifact").order_by("-version").first()
+
+
+def versions_of(artifact_id: str, **session: Any) -> list[ArtifactVersion]:
+    """Return the versions of an artifact with it and its session, oldest first.
+
+    Args:
+        session: As for `find_version`.
+    """
+    if not ARTIFACT_ID.fullmatch(artifact_id):
+        return []
+    rows = ArtifactVersion.objects.filter(
+        artifact__artifact_id=artifact_id,
+        **{f"artifact__{name}": value for name, value in session.items()},
+    )
+    return list(rows.select_related("artifact__session").order_by("version"))
+
+
+def newest_versions(
+    session_pk: int, *, before: tuple[datetime, int] | None, limit: int
+) -> list[ArtifactVersion]:
+    """Return the newest version of each artifact of a session, newest artifact first.
+
+    Args:
+        before: `created_at` and key of the last artifact of the page before; None
+            for the first page.
+        limit: Most artifacts.
+    """
+    rows = Artifact.objects.filter(session_id=session_pk)
+    if before is not None:
+        moment, pk = before
+        rows = rows.filter(created_at__lte=moment).exclude(
+            created_at=moment, pk__gte=pk
+        )
+    versions = ArtifactVersion.objects.filter(artifact_id=OuterRef("pk"))
+    newest = Subquery(versions.order_by("-version").values("pk")[:1])
+    # One without any is about to be removed.
+    rows = rows.annotate(newest_pk=newest).filter(newest_pk__isnull=False)
+    page = rows.order_by("-created_at", "-pk").values_list("newest_pk", flat=True)
+    pks = list(page[:limit])
+    found = ArtifactVersion.objects.select_related("artifact__session").in_bulk(pks)
+    return [found[pk] for pk in pks if pk in found]

@@ -3,14 +3,11 @@
 Spec: interfaces.md, REST; Rulings E5, E27.
 """
 
-from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 from django.conf import settings
 from django.contrib.auth.views import LoginView, redirect_to_login
-from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.generic import TemplateView
@@ -21,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cards.clock import utc_now
+from cards.paging import next_url, read_cursor
 from cards.permissions import OwnsSessions, principal_of
 from cards.ports import PromptBook
 from cards.protocol.envelope import MAX_SAFE_INTEGER
@@ -87,10 +85,10 @@ class SessionList(APIView):
         principal = principal_of(request)
         if principal is None:
             raise NotFound
-        cursor = request.query_params.get("cursor")
-        before = _read_cursor(cursor) if cursor else None
+        before = read_cursor(request, salt=_CURSOR_SALT)
         records = own_sessions(principal, before=before, limit=PAGE_SESSIONS + 1)
         page = records[:PAGE_SESSIONS]
+        last = page[-1] if len(records) > len(page) else None
         pks = [record.pk for record in page]
         last_seqs, running = newest_seqs(pks), running_sessions(pks)
         return Response(
@@ -101,29 +99,14 @@ class SessionList(APIView):
                     )
                     for record in page
                 ],
-                "next": _page_url(request, page[-1])
-                if len(records) > len(page)
+                "next": next_url(
+                    request, last.last_activity_at, last.pk, salt=_CURSOR_SALT
+                )
+                if last
                 else None,
                 "previous": None,
             }
         )
-
-
-def _page_url(request: Request, last: SessionRecord) -> str:
-    cursor = signing.dumps(
-        [last.last_activity_at.isoformat(), last.pk], salt=_CURSOR_SALT
-    )
-    return request.build_absolute_uri(f"{request.path}?{urlencode({'cursor': cursor})}")
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, int]:
-    try:
-        moment, pk = signing.loads(cursor, salt=_CURSOR_SALT)
-    except signing.BadSignature as error:
-        raise ValidationError(
-            {"cursor": "not a cursor of this list; allowed: what `next` gave"}
-        ) from error
-    return datetime.fromisoformat(moment), pk
 
 
 class SessionDetail(_SessionView):

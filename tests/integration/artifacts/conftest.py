@@ -1,13 +1,17 @@
-"""A storage of its own for each test."""
+"""A storage of its own for each test, and Ann with her session."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
 
 from artifacts.shelf import StoredArtifactShelf
 from cards.models import Session
+from cards.principals import user_principal
+from tests.integration.artifacts.files import Reader, client_of, reader_of
 from tests.integration.artifacts.shelving import use_storage
 from tests.integration.cards.conftest import make_session
 
@@ -31,3 +35,23 @@ def shelf(files_dir: Path, settings: Any) -> StoredArtifactShelf:
 @pytest.fixture
 def session_row(transactional_db: None) -> Session:
     return make_session("sess_1")
+
+
+@pytest.fixture
+def ann(transactional_db: None, files_dir: Path) -> User:
+    return User.objects.create_superuser("ann")
+
+
+@pytest.fixture
+def session(ann: User) -> Session:
+    return make_session("sess_ann", user_principal(ann.pk))
+
+
+@pytest.fixture
+def browser(ann: User) -> Client:
+    return client_of(ann)
+
+
+@pytest.fixture
+def reader(ann: User) -> Reader:
+    return reader_of(ann)
