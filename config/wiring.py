@@ -6,7 +6,7 @@ from functools import cache
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.files.storage import storages
+from django.core.files.storage import Storage, storages
 from django.utils.module_loading import import_string
 
 from artifacts.shelf import StoredArtifactShelf
@@ -80,8 +80,8 @@ def artifact_shelf() -> StoredArtifactShelf:
         ImproperlyConfigured: There is no such storage.
     """
     try:
-        storages["artifacts"]
-    except (ImproperlyConfigured, TypeError) as error:
+        _require_storage(storages["artifacts"])
+    except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
         raise ImproperlyConfigured(
             f"CARDWIRE_ARTIFACT_STORAGE={settings.STORAGES['artifacts']['BACKEND']!r}"
             f" cannot be used: {error}; allowed: the path of a class of storages,"
@@ -92,6 +92,11 @@ def artifact_shelf() -> StoredArtifactShelf:
         incoming_dir=settings.CARDWIRE_INCOMING_DIR,
         max_bytes=settings.CARDWIRE_MAX_UPLOAD_BYTES,
     )
+
+
+def _require_storage(storage: object) -> None:
+    if not isinstance(storage, Storage):
+        raise TypeError("it is no storage of Django's kind")
 
 
 @cache
