@@ -437,6 +437,20 @@ class TestPanel:
 
         expect(panel(page)).to_be_hidden()
 
+    def test_closes_when_the_session_is_gone(
+        self, page: Page, show: Show, shelf: PageShelf
+    ) -> None:
+        """Spec: Ruling E5."""
+        server = say_files(show, "See [report.md](artifact://art_md).")
+        card(page, "m").get_by_role("button", name="report.md").click()
+        expect(panel(page)).to_contain_text("Three files.")
+
+        page.route("**/snapshot", lambda route: route.fulfill(status=404))
+        server.tell("resume_failed", reason="session_not_found")
+
+        expect(panel(page)).to_be_hidden()
+        expect(page.locator("#notices")).to_contain_text("does not exist")
+
 
 class TestAnnouncements:
     def test_name_files_without_their_addresses(
