@@ -67,7 +67,9 @@ def turn_of_message(
         card_id=wanted or mint_card_id(CardKind.TURN, random_hex),
         run_id=mint_run_id(random_hex),
         message=received.accepted,
-        title=shorten(words_of(received.accepted["content"]), TITLE_CHARS),
+        # The names of files say little beside words.
+        title=shorten(received.accepted["text"], TITLE_CHARS)
+        or shorten(words_of(received.accepted["content"]), TITLE_CHARS),
         accepted_at=now,
         keep_files=received.keep_files,
     )

@@ -76,8 +76,9 @@ class TestVersions:
         """Spec: EMIT 13; issue "Artifacts" 6."""
         begin(page)
         first = ask_for(page, "report Three files.")
-        for place in (".chip", ".artifact"):
-            expect(first.locator(place).filter(has_text="report.md")).to_have_count(1)
+        expect(first.locator(".artifact").filter(has_text="report.md")).to_have_count(1)
+        # The card below the tool says it already.
+        expect(first.locator(".chip")).to_have_count(0)
         opened = open_by_mention(first, "report.md")
         expect(opened.get_by_role("heading", name="Report", exact=True)).to_be_visible()
         expect(opened).to_contain_text("What was asked for")

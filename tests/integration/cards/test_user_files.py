@@ -187,6 +187,9 @@ class TestInlineFile:
         }
         row = await run_in_database(TurnRow.objects.get)
         assert base64.b64encode(PNG).decode()[:20] not in str(row.message)
+        # The words alone are the title; the name of a file says little beside them.
+        session = await run_in_database(Session.objects.get)
+        assert session.title == "hi"
 
     async def test_needs_no_words(self, house: House, client: Client) -> None:
         async def play(turn: Turn) -> None:

@@ -249,7 +249,8 @@ export class ArtifactPanel {
       shown.role ? humanize(shown.role) : '',
       shown.mime_type,
       formatBytes(shown.size_bytes),
-      artifact.source === 'user' ? 'from you' : '',
+      // What follows an upload is the assistant's.
+      artifact.source === 'user' && version === 1 ? 'from you' : '',
       formatMoment(shown.created_at),
     ];
     return html`<p class="panel-facts">${facts.filter(Boolean).join(' · ')}</p>

@@ -176,3 +176,15 @@ export function artifactRefs(refs) {
   if (!Array.isArray(refs) || refs.length === 0) return nothing;
   return html`<div class="chips">${refs.map(artifactRef)}</div>`;
 }
+
+/**
+ * The same without those whose own cards are drawn right below.
+ * @param {Card} card
+ * @param {CardView} view
+ */
+export function furtherArtifactRefs({ payload: { artifacts } }, view) {
+  if (!Array.isArray(artifacts)) return nothing;
+  const below = view.childCards().filter(({ cardKind }) => cardKind === 'artifact');
+  const shown = new Set(below.map(({ payload }) => payload.artifact_id));
+  return artifactRefs(artifacts.filter(({ artifact_id: id }) => !shown.has(id)));
+}

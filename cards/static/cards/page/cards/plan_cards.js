@@ -4,7 +4,7 @@ import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { humanize } from '../format.js';
 import { icon } from '../icons.js';
 import {
-  activity, artifactRef, artifactRefs, costLine, duration, fold, remarkList,
+  activity, artifactRef, costLine, duration, fold, furtherArtifactRefs, remarkList,
   statusMark, statusWord, titleOf,
 } from './card_parts.js';
 import { errorBlock } from './error_box.js';
@@ -86,7 +86,7 @@ export function stepCard(card, view) {
       ${payload.output_summary
         ? html`<div class="summary">${view.prose('summary', payload.output_summary, true)}</div>`
         : nothing}
-      ${errorBlock(card)} ${deliverables(payload, view)} ${artifactRefs(payload.artifacts)}
+      ${errorBlock(card)} ${deliverables(payload, view)} ${furtherArtifactRefs(card, view)}
     </div>
   `;
 }

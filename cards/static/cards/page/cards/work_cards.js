@@ -4,21 +4,20 @@ import { html, nothing } from '../../vendor/lit-html/lit-html.js';
 import { humanize } from '../format.js';
 import { icon } from '../icons.js';
 import {
-  activity, artifactRefs, costLine, duration, fact, fold, isRunning, remarkList,
-  statusMark, statusWord, titleOf,
+  activity, artifactRefs, costLine, duration, fact, fold, furtherArtifactRefs, isRunning,
+  remarkList, statusMark, statusWord, titleOf,
 } from './card_parts.js';
 import { errorBlock } from './error_box.js';
 import { briefInput, toolInputView, toolOutputView } from './tool_output.js';
 
 /** A tool call: one line, and behind it what went in and what came out. */
 export function toolCard(card, view) {
-  const { payload } = card;
   const isOpen = opensAtFirst(card);
   const body = isOpen || view.isFilled('tool') ? toolBody(card, view) : nothing;
   return html`
     ${fold('tool', isOpen, toolHead(card), body, (event) => view.fill('tool', event))}
     ${activity(card)} ${remarkList(card)} ${errorBlock(card)}
-    ${artifactRefs(payload.artifacts)} ${view.children}
+    ${furtherArtifactRefs(card, view)} ${view.children}
   `;
 }
 
