@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FilePayload, Locator, Page, expect
+from playwright.sync_api import Error, FilePayload, Locator, Page, expect
 
 from tests.acceptance.page_file_engine import FILES
 from tests.acceptance.page_files import chips, panel
@@ -126,6 +126,23 @@ class TestKinds:
             expect(opened.get_by_role("alert")).to_have_count(0)
 
         assert page.evaluate("window.owned") is None
+
+    def test_that_can_run_are_saved_where_they_are_opened(self, page: Page) -> None:
+        """Whoever is led to the address of such a file. Spec: field case FR-109."""
+        begin(page)
+        turn = ask_for(page, "files")
+        tab = page.context.new_page()
+
+        for name in ("site.html", "drawing.svg"):
+            card = turn.locator(".artifact").filter(has_text=name)
+            address = f"/v1/artifacts/{card.get_attribute('data-target')}/content"
+            with (
+                tab.expect_download() as download,
+                pytest.raises(Error, match="Download is starting"),
+            ):
+                tab.goto(address)
+            assert download.value.suggested_filename == name
+            assert tab.url == "about:blank"
 
     def test_have_pictures_where_they_are_some(self, page: Page) -> None:
         begin(page)
