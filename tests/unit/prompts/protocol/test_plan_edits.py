@@ -1,5 +1,7 @@
 """Which edits of a plan can be carried out."""
 
+from typing import ClassVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,3 +124,27 @@ class TestFaultOf:
         ]
 
         assert fault_of(edited) == ""
+
+    def test_looks_each_dependency_up_once(self) -> None:
+        """An edit with a million of them must not hold up everybody's answers."""
+        names = [Counted(f"s{number}") for number in range(100)]
+        edited = [step(name, *names[:place]) for place, name in enumerate(names)]
+        named = sum(len(dependencies(each)) for each in edited)
+        Counted.comparisons = 0
+
+        assert fault_of(edited) == ""
+
+        assert Counted.comparisons <= 3 * named
+
+
+class Counted(str):
+    """A text that counts how often one like it is compared."""
+
+    __slots__ = ()
+    comparisons: ClassVar[int] = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
