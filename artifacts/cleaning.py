@@ -43,6 +43,9 @@ logger = logging.getLogger(__name__)
 #: Things that are looked up at once.
 BATCH: Final = 500
 
+#: After so many of them in one scan, a storage is left alone.
+MAX_FAILURES: Final = 3
+
 #: What `new_storage_name` makes; anything else in a storage is not ours to remove.
 _OURS: Final = re.compile(
     rf"([0-9a-f]{{2}})/\1[0-9a-f]{{30}}({re.escape(THUMBNAIL_SUFFIX)})?"
@@ -147,8 +150,12 @@ class _Scan(ABC):
         """Return the next keys."""
 
     @abstractmethod
-    def judge(self, keys: Sequence[str]) -> dict[str, _Verdict]:
-        """Return what is to be done; nothing about what is left as it is."""
+    def look_up(self, keys: Sequence[str]) -> None:
+        """Ask the database about the keys that come next."""
+
+    @abstractmethod
+    def verdict(self, key: str) -> _Verdict | None:
+        """Return what is to be done; None leaves it as it is."""
 
     @abstractmethod
     def remove(self, key: str) -> bool:
@@ -164,33 +171,43 @@ class _Scan(ABC):
             row = CleaningPlace(scope=self.scope)
             if not is_dry_run:
                 row, _ = CleaningPlace.objects.get_or_create(scope=self.scope)
+        found = _Found(reached=row.place)
         try:
-            found = self._look(row.place, allowance)
-            if is_dry_run:
-                found.removed = len(found.doomed)
-            else:
-                self._act(found, row)
+            keys = self.keys(row.place, allowance.scans)
         except DatabaseError:
             raise
         except Exception as error:  # noqa: BLE001
-            return _Found(problems=[_failure(error)])
+            found.problems.append(_failure(error))
+            return found
+        is_end = len(keys) < allowance.scans
+        if self._look(found, keys, allowance) and is_end:
+            found.reached = ""
+        if is_dry_run:
+            found.removed = len(found.doomed)
+        else:
+            self._act(found, row)
         return found
 
-    def _look(self, place: str, allowance: Allowance) -> _Found:
-        found = _Found(reached=place)
-        keys = self.keys(place, allowance.scans)
-        is_end = len(keys) < allowance.scans
-        for begin in range(0, len(keys), BATCH):
-            batch = keys[begin : begin + BATCH]
-            verdicts = self.judge(batch)
-            for key in batch:
-                verdict = verdicts.get(key)
-                if verdict is _Verdict.DOOMED and not allowance.deletions:
-                    return found
-                self._take(found, key, verdict, allowance)
-        if is_end:
-            found.reached = ""
-        return found
+    def _look(self, found: _Found, keys: Sequence[str], allowance: Allowance) -> bool:
+        """Look at things until that is all, or enough; tell whether it was all."""
+        for number, key in enumerate(keys):
+            if number % BATCH == 0:
+                self.look_up(keys[number : number + BATCH])
+            verdict = self._verdict_or_problem(found, key)
+            if verdict is _Verdict.DOOMED and not allowance.deletions:
+                return False
+            self._take(found, key, verdict, allowance)
+            if len(found.problems) == MAX_FAILURES:
+                return False
+        return True
+
+    def _verdict_or_problem(self, found: _Found, key: str) -> _Verdict | None:
+        try:
+            return self.verdict(key)
+        except Exception as error:  # noqa: BLE001
+            # It is passed by, so that it is in nobody's way for ever.
+            found.problems.append(_failure(error))
+            return None
 
     @staticmethod
     def _take(
@@ -220,6 +237,9 @@ class _Scan(ABC):
                 raise
             except Exception as error:  # noqa: BLE001
                 found.problems.append(_failure(error))
+            if len(found.problems) >= MAX_FAILURES:
+                # The others are come round to again.
+                return
 
 
 class _IncomingScan(_Scan):
@@ -235,11 +255,21 @@ class _IncomingScan(_Scan):
     def keys(self, behind: str, limit: int) -> list[str]:
         if not self._directory.is_dir():
             return []
-        names = sorted(path.name for path in self._directory.iterdir())
+        paths = self._directory.iterdir()
+        names = sorted(path.name for path in paths if path.is_file())
         return [name for name in names if name > behind][:limit]
 
-    def judge(self, keys: Sequence[str]) -> dict[str, _Verdict]:
-        return {key: _Verdict.DOOMED for key in keys if self._is_old(key)}
+    def look_up(self, keys: Sequence[str]) -> None:
+        """Know that no row names any of these."""
+
+    def verdict(self, key: str) -> _Verdict | None:
+        try:
+            changed = (self._directory / key).stat().st_mtime
+        except FileNotFoundError:
+            # The storage has taken it meanwhile.
+            return None
+        is_old = datetime.fromtimestamp(changed, UTC) <= self._cutoff
+        return _Verdict.DOOMED if is_old else None
 
     def remove(self, key: str) -> bool:
         try:
@@ -247,14 +277,6 @@ class _IncomingScan(_Scan):
         except FileNotFoundError:
             return False
         return True
-
-    def _is_old(self, key: str) -> bool:
-        try:
-            changed = (self._directory / key).stat().st_mtime
-        except FileNotFoundError:
-            # The storage has taken it meanwhile.
-            return False
-        return datetime.fromtimestamp(changed, UTC) <= self._cutoff
 
 
 class _FileScan(_Scan):
@@ -266,18 +288,27 @@ class _FileScan(_Scan):
     def __init__(self, storage: Storage, now: datetime) -> None:
         self._storage = storage
         self._cutoff = now - GRACE
+        self._live: set[str] = set()
 
     def keys(self, behind: str, limit: int) -> list[str]:
         return list(islice(self._names(behind), limit))
 
-    def judge(self, keys: Sequence[str]) -> dict[str, _Verdict]:
+    def look_up(self, keys: Sequence[str]) -> None:
         # Asked after they were listed: what is kept meanwhile has a row.
-        live = _names_in_rows(keys)
-        return {
-            key: _Verdict.DOOMED
-            for key in keys
-            if key not in live and self._is_old(key)
-        }
+        contents = {key.removesuffix(THUMBNAIL_SUFFIX) for key in keys}
+        rows = ArtifactVersion.objects.filter(storage_name__in=contents)
+        names = rows.values_list("storage_name", "thumbnail_name")
+        self._live = {name for row in names for name in row}
+
+    def verdict(self, key: str) -> _Verdict | None:
+        if key in self._live:
+            return None
+        try:
+            is_old = self._storage.get_modified_time(key) <= self._cutoff
+        except FileNotFoundError:
+            # Its row has gone meanwhile, and the file with it.
+            return None
+        return _Verdict.DOOMED if is_old else None
 
     def remove(self, key: str) -> bool:
         self._storage.delete(key)
@@ -298,23 +329,6 @@ class _FileScan(_Scan):
                 path for path in paths if path > behind and _OURS.fullmatch(path)
             )
 
-    def _is_old(self, key: str) -> bool:
-        try:
-            return self._storage.get_modified_time(key) <= self._cutoff
-        except FileNotFoundError:
-            # Its row has gone meanwhile, and the file with it.
-            return False
-
-
-def _names_in_rows(keys: Sequence[str]) -> set[str]:
-    contents = {key.removesuffix(THUMBNAIL_SUFFIX) for key in keys}
-    rows = ArtifactVersion.objects.filter(storage_name__in=contents)
-    return {
-        name
-        for row in rows.values_list("storage_name", "thumbnail_name")
-        for name in row
-    }
-
 
 class _RowScan(_Scan):
     """Rows, whose files may be gone."""
@@ -325,19 +339,26 @@ class _RowScan(_Scan):
     def __init__(self, storage: Storage, now: datetime) -> None:
         self._storage = storage
         self._now = now
+        self._rows: dict[str, ArtifactVersion] = {}
 
     def keys(self, behind: str, limit: int) -> list[str]:
         rows = ArtifactVersion.objects.filter(pk__gt=int(behind or 0)).order_by("pk")
         return [str(pk) for pk in rows.values_list("pk", flat=True)[:limit]]
 
-    def judge(self, keys: Sequence[str]) -> dict[str, _Verdict]:
+    def look_up(self, keys: Sequence[str]) -> None:
         rows = ArtifactVersion.objects.filter(pk__in=map(int, keys))
-        verdicts = {}
-        for row in rows.only("pk", "storage_name", "missing_since"):
-            verdict = self._verdict(row)
-            if verdict is not None:
-                verdicts[str(row.pk)] = verdict
-        return verdicts
+        fields = rows.only("pk", "storage_name", "missing_since")
+        self._rows = {str(row.pk): row for row in fields}
+
+    def verdict(self, key: str) -> _Verdict | None:
+        row = self._rows.get(key)
+        if row is None:
+            return None
+        if self._storage.exists(row.storage_name):
+            return _Verdict.FOUND_AGAIN if row.missing_since else None
+        if row.missing_since and row.missing_since <= self._now - GRACE:
+            return _Verdict.DOOMED
+        return _Verdict.MISSING
 
     def note(self, found: _Found) -> None:
         rows = ArtifactVersion.objects.filter(pk__in=map(int, found.marked))
@@ -362,10 +383,3 @@ class _RowScan(_Scan):
             bare = Artifact.objects.filter(pk=version.artifact_id, versions=None)
             bare.delete()
         return bool(count)
-
-    def _verdict(self, row: ArtifactVersion) -> _Verdict | None:
-        if self._storage.exists(row.storage_name):
-            return _Verdict.FOUND_AGAIN if row.missing_since else None
-        if row.missing_since and row.missing_since <= self._now - GRACE:
-            return _Verdict.DOOMED
-        return _Verdict.MISSING
