@@ -66,17 +66,14 @@ class SessionArtifacts:
         self, file: MadeFile, show: Callable[[StoredArtifact, bytes], R]
     ) -> R:
         """See `ArtifactDesk.keep`."""
-        name = self._shelf.safe_name(file.name)
-        staging = self._begin(self._stage(file, name))
+        is_given_up = asyncio.Event()
+        work = self._begin(self._keep(file, show, is_given_up))
         try:
-            content = await asyncio.shield(staging)
+            # What is stored is shown, although whoever waits is cancelled.
+            return await asyncio.shield(work)
         except asyncio.CancelledError:
-            staging.add_done_callback(self._discard_late)
+            is_given_up.set()
             raise
-        # Whoever waits may be cancelled; what is durable is shown all the same.
-        return await asyncio.shield(
-            self._begin(self._keep_and_show(file, name, content, show))
-        )
 
     async def open(self, artifact_id: str, version: int) -> BinaryIO:
         """Open a version of a file of the session, for reading from a thread.
@@ -114,17 +111,14 @@ class SessionArtifacts:
         except ArtifactRefused as refusal:
             raise _not_stored(refusal) from refusal
 
-    def _discard_late(self, staging: "asyncio.Task[StagedContent]") -> None:
-        if not staging.cancelled() and staging.exception() is None:
-            self._begin(run_with_files(self._shelf.discard, staging.result()))
-
-    async def _keep_and_show(
+    async def _keep(
         self,
         file: MadeFile,
-        name: str,
-        content: StagedContent,
         show: Callable[[StoredArtifact, bytes], R],
+        is_given_up: asyncio.Event,
     ) -> R:
+        name = self._shelf.safe_name(file.name)
+        content = await self._stage(file, name)
         new = NewArtifact(
             artifact_id=mint_card_id(CardKind.ARTIFACT, self._entropy.hex),
             session_pk=self._session_pk,
@@ -138,7 +132,7 @@ class SessionArtifacts:
         )
         # One after the other, so that the cards come in the order of the versions.
         async with self._order:
-            if not file.is_wanted():
+            if is_given_up.is_set() or not file.is_wanted():
                 await run_with_files(self._shelf.discard, content)
                 raise EngineError(ErrorType.USER_ABORTED, "the turn has ended")
             stored = await self._store(new)
@@ -171,8 +165,7 @@ class SessionArtifacts:
 
     async def close(self) -> None:
         """Wait for what is still done in the background."""
-        while self._works:
-            await asyncio.wait(self._works)
+        await asyncio.gather(*self._works, return_exceptions=True)
 
 
 def _not_stored(refusal: ArtifactRefused) -> EngineError:

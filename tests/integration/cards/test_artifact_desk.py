@@ -1,0 +1,315 @@
+"""Files that engines make, on the real database and storage.
+
+Spec: EMIT 10, 13; Rulings E10, E14, E21.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from django.core.files.storage import storages
+from django.db import DatabaseError
+
+from artifacts.models import Artifact as ArtifactRow
+from artifacts.models import ArtifactVersion
+from cards.database import run_in_database
+from cards.engine import Artifact, EngineError, Turn
+from cards.ports import ArtifactRefused
+from tests.integration.cards.house import (
+    MAX_FILE_BYTES,
+    Client,
+    Frame,
+    House,
+    running_house,
+    until_at_rest,
+)
+
+
+@pytest_asyncio.fixture(name="house")
+async def _house(transactional_db: None) -> AsyncIterator[House]:
+    async with running_house() as house:
+        yield house
+
+
+@pytest_asyncio.fixture(name="client")
+async def _client(house: House) -> Client:
+    return await house.connect()
+
+
+@pytest.fixture(autouse=True)
+def _emptied_storage() -> Iterator[None]:
+    yield
+    for name in stored_names():
+        storages["artifacts"].delete(name)
+
+
+def stored_names() -> list[str]:
+    """Return what the storage holds."""
+    storage = storages["artifacts"]
+    if not storage.exists(""):
+        return []
+    folders, _ = storage.listdir("")
+    return [
+        f"{folder}/{name}" for folder in folders for name in storage.listdir(folder)[1]
+    ]
+
+
+def versions() -> list[tuple[str, int, bytes]]:
+    """Return name, number and bytes of each version, by age."""
+    rows = ArtifactVersion.objects.select_related("artifact").order_by("pk")
+    return [(row.artifact.name, row.version, content_of(row)) for row in rows]
+
+
+def content_of(row: ArtifactVersion) -> bytes:
+    with storages["artifacts"].open(row.storage_name) as file:
+        content: bytes = file.read()
+    return content
+
+
+def artifact_cards(client: Client) -> list[Frame]:
+    return [
+        frame
+        for frame in client.frames
+        if frame["type"] == "card.add" and frame["envelope"]["card_kind"] == "artifact"
+    ]
+
+
+class Gate:
+    """A file whose reading waits, in its thread, until it may go on."""
+
+    def __init__(self) -> None:
+        self.is_read = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def read(self, size: int) -> bytes:
+        if self.may_go_on.is_set():
+            return b""
+        self.is_read.set()
+        assert self.may_go_on.wait(30)
+        return b"late"
+
+
+class TestKeep:
+    async def test_stores_rows_and_bytes_and_shows_a_card(
+        self, house: House, client: Client
+    ) -> None:
+        """HC-48."""
+        made: list[Artifact] = []
+
+        async def play(turn: Turn) -> None:
+            made.append(await turn.artifact("report.md", "# Done"))
+            made.append(await turn.artifact("report.md", "# Done again"))
+            made.append(await turn.artifact("other.md", b"# Other"))
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+
+        assert await run_in_database(versions) == [
+            ("report.md", 1, b"# Done"),
+            ("report.md", 2, b"# Done again"),
+            ("other.md", 1, b"# Other"),
+        ]
+        assert [(each.name, each.version) for each in made] == [
+            ("report.md", 1),
+            ("report.md", 2),
+            ("other.md", 1),
+        ]
+        assert made[0].artifact_id == made[1].artifact_id != made[2].artifact_id
+        cards = artifact_cards(client)
+        assert [card["payload"]["artifact_id"] for card in cards] == [
+            each.artifact_id for each in made
+        ]
+        assert cards[0]["envelope"]["card_id"] == made[0].artifact_id
+        assert client.closes() == [("turn", "ok")]
+
+    async def test_makes_names_safe(self, house: House, client: Client) -> None:
+        async def play(turn: Turn) -> None:
+            await turn.artifact("../../etc/passwd\x00\u202e", "x")
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+
+        (row,) = await run_in_database(lambda: list(ArtifactRow.objects.all()))
+        assert "/" not in row.name
+        assert artifact_cards(client)[0]["payload"]["name"] == row.name
+
+    async def test_shows_versions_of_parallel_tasks_in_their_order(
+        self, house: House, client: Client
+    ) -> None:
+        async def play(turn: Turn) -> None:
+            await asyncio.gather(
+                *(turn.artifact("a.txt", f"{number}") for number in range(12))
+            )
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+
+        shown = [card["payload"]["version"] for card in artifact_cards(client)]
+        assert shown == list(range(1, 13))
+        assert len(await run_in_database(versions)) == 12
+
+    async def test_goes_on_from_what_earlier_turns_and_owners_kept(
+        self, house: House, client: Client
+    ) -> None:
+        async def play(turn: Turn) -> None:
+            await turn.artifact("a.txt", turn.input.event_id)
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+        async with running_house() as other:
+            other.engine.plays["make"] = play
+            later = await other.connect()
+            await later.say("make", "c2")
+            await later.until_closed("turn_c2")
+
+        assert await run_in_database(versions) == [
+            ("a.txt", 1, b"c1"),
+            ("a.txt", 2, b"c2"),
+        ]
+
+
+class TestRefusal:
+    async def test_of_too_large_a_file_leaves_nothing(
+        self, house: House, client: Client
+    ) -> None:
+        async def play(turn: Turn) -> None:
+            await turn.artifact("a.bin", b"x" * (MAX_FILE_BYTES + 1))
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        closed = await client.until_closed("turn_c1")
+
+        error = closed["payload"]["error"]
+        assert error["type"] == "invalid_input"
+        assert error["code"] == "ARTIFACT_TOO_LARGE"
+        assert not error["retryable"]
+        assert artifact_cards(client) == []
+        assert stored_names() == []
+
+    async def test_by_a_full_storage_can_be_tried_again(
+        self, house: House, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*args: object, **kwargs: object) -> None:
+            raise ArtifactRefused("STORAGE_FULL", "it is full", is_transient=True)
+
+        async def play(turn: Turn) -> None:
+            await turn.artifact("a.bin", b"x")
+
+        house.engine.plays["make"] = play
+        monkeypatch.setattr(house.shelf, "stage", refuse)
+        await client.say("make", "c1")
+        closed = await client.until_closed("turn_c1")
+
+        error = closed["payload"]["error"]
+        assert error["type"] == "dependency_fail"
+        assert error["code"] == "ARTIFACT_NOT_STORED"
+        assert error["retryable"]
+        assert artifact_cards(client) == []
+
+    async def test_by_the_database_shows_nothing(
+        self, house: House, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its bytes stay: the commit may have been done although it failed."""
+        errors: list[EngineError] = []
+
+        def fail(*args: object) -> None:
+            raise DatabaseError("it is away")
+
+        async def play(turn: Turn) -> None:
+            try:
+                await turn.artifact("a.bin", b"x")
+            except EngineError as error:
+                errors.append(error)
+
+        house.engine.plays["make"] = play
+        monkeypatch.setattr(house.shelf, "keep", fail)
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+
+        assert [each.error.code for each in errors] == ["ARTIFACT_NOT_STORED"]
+        assert artifact_cards(client) == []
+        assert len(stored_names()) == 1
+
+
+class TestInterrupt:
+    async def test_while_bytes_are_read_leaves_nothing(
+        self, house: House, client: Client
+    ) -> None:
+        """Ruling E10."""
+        gate: Any = Gate()
+
+        async def play(turn: Turn) -> None:
+            await turn.artifact("a.bin", gate)
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await run_in_database(gate.is_read.wait, 30)
+        await client.interrupt()
+        await client.until_closed("turn_c1")
+        gate.may_go_on.set()
+        await until_at_rest(house)
+
+        assert client.closes() == [("turn", "cancelled")]
+        assert await run_in_database(versions) == []
+        assert stored_names() == []
+        assert artifact_cards(client) == []
+
+    async def test_shows_what_was_stored_meanwhile(
+        self, house: House, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A file that is kept is seen: its card comes before its turn is closed."""
+        is_keeping, may_go_on = threading.Event(), threading.Event()
+        keep = house.shelf.keep
+
+        def keep_slowly(*args: Any) -> object:
+            is_keeping.set()
+            assert may_go_on.wait(30)
+            return keep(*args)
+
+        async def play(turn: Turn) -> None:
+            try:
+                await turn.artifact("a.txt", "text")
+            finally:
+                may_go_on.set()
+                # As an engine does that cleans up.
+                await asyncio.shield(turn.artifact("b.txt", "text"))
+
+        house.engine.plays["make"] = play
+        monkeypatch.setattr(house.shelf, "keep", keep_slowly)
+        await client.say("make", "c1")
+        await run_in_database(is_keeping.wait, 30)
+        await client.interrupt()
+        await client.until_closed("turn_c1")
+
+        names = [card["payload"]["name"] for card in artifact_cards(client)]
+        assert names == ["a.txt", "b.txt"]
+        assert client.closes() == [("turn", "cancelled")]
+
+
+class TestReplacedOwner:
+    async def test_keeps_nothing(self, transactional_db: None) -> None:
+        """Ruling E14: a worker that was taken for lost stores nothing any more."""
+        gate: Any = Gate()
+
+        async def play(turn: Turn) -> None:
+            await turn.flush()
+            await turn.artifact("a.bin", gate)
+
+        async with running_house(lease_s=0) as gone, running_house() as heir:
+            gone.engine.plays["make"] = play
+            await (await gone.connect()).say("make", "c1")
+            await run_in_database(gate.is_read.wait, 30)
+            after = await heir.connect()
+            await after.until_closed("turn_c1")
+            gate.may_go_on.set()
+            await until_at_rest(gone)
+
+            assert await run_in_database(versions) == []
+            assert stored_names() == []
