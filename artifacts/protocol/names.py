@@ -4,6 +4,7 @@ r"""Names that may be shown, stored and linked, whatever was asked for.
 |---|---|
 | path steps, `/` and `\` | only what is behind the last one |
 | what is not seen: controls, direction marks, zero-width characters | nothing |
+| a joiner between two pictures | itself |
 | halves of surrogate pairs | nothing |
 | white space of any kind | one space; none at either end |
 | dots at the end | nothing |
@@ -36,6 +37,10 @@ _INVISIBLE: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 )
 
+#: Makes one picture of several, and one of what could be a letter, too.
+_JOINER: Final = "\u200d"
+_AS_PICTURE: Final = "\ufe0f"
+
 _SEPARATORS: Final = re.compile(r"[/\\]")
 
 _RESERVED: Final = re.compile(
@@ -63,17 +68,30 @@ def suffix_of(name: str) -> str:
 
 
 def _visible(name: str) -> str:
-    kept = (_visible_form(character) for character in name)
+    kept: list[str] = []
+    for place, character in enumerate(name):
+        if character == _JOINER and _joins(kept[-1:], name[place + 1 : place + 2]):
+            kept.append(character)
+        elif shown := _visible_form(character):
+            kept.append(shown)
     return unicodedata.normalize("NFC", "".join(kept))
 
 
 def _visible_form(character: str) -> str:
     if character.isspace():
         return " "
-    # Cc, Cf, Cs, Zl, Zp: controls, formats, surrogates, separators of lines.
+    # Cc, Cf, Cs: controls, formats, surrogates.
     if unicodedata.category(character) in {"Cc", "Cf", "Cs"}:
         return ""
     return "" if character in _INVISIBLE else character
+
+
+def _joins(before: list[str], behind: str) -> bool:
+    """Tell whether a joiner makes one picture of two, such as a woman and a laptop."""
+    is_behind_picture = bool(before) and (
+        before[0] == _AS_PICTURE or unicodedata.category(before[0]) in {"So", "Sk"}
+    )
+    return is_behind_picture and behind != "" and unicodedata.category(behind) == "So"
 
 
 def _tidy_ends(part: str) -> str:
@@ -91,4 +109,4 @@ def _shortened(name: str) -> str:
     room = MAX_NAME_BYTES - len(ending.encode())
     # Cut between characters: half of one is dropped.
     cut = stem.encode()[:room].decode(errors="ignore")
-    return cut.rstrip(" .") + ending
+    return cut.rstrip(f" .{_JOINER}") + ending
