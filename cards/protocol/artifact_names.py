@@ -1,0 +1,311 @@
+"""Where a text names an artifact: which names there are, and where one may stand.
+
+Spec: EMIT 13; Ruling E21.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right, insort
+from dataclasses import dataclass
+from typing import Final
+
+from cards.protocol.ids import SAFE_ID, is_safe_id
+
+#: Characters of a name. Spec: none; file systems take no more.
+MAX_NAME_LENGTH: Final = 255
+
+#: Characters before a name that decide whether one may stand there.
+CONTEXT_LENGTH: Final = 4
+
+#: Beginnings of names of other alphabets that the scanner tells apart; with more, it
+#: stops at each of their characters.
+_MAX_OTHER_HEADS: Final = 256
+
+#: Scripts that are written without spaces, or join particles to a word: a name needs
+#: no space beside them.
+UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\ua000-\ua4cf"
+    "\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00016fe0-\U00018dff"
+    "\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
+)
+_WORD: Final = rf"[^\W{UNSPACED}]"
+_LETTER: Final = rf"[^\W_{UNSPACED}]"
+_IS_LETTER: Final = re.compile(_LETTER).match
+
+#: Joins the character before with what follows it, whatever the scripts.
+_JOINERS: Final = "\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff"
+
+#: A place within a word, a path, an address of mail or of the web: no name begins or
+#: ends there. It depends on nothing but the text, so that of two names side by side
+#: none is left out because the other one became a link.
+_WITHIN: Final = re.compile(
+    rf"(?<={_WORD})(?={_WORD})(?!_{{1,3}}(?!{_WORD}))"
+    rf"|(?<={_WORD})(?=[-.@\\]{_WORD})"
+    rf"|(?<={_WORD}[-@])(?={_WORD})"
+    rf"|(?<=\.)(?<!\.\.)(?={_WORD})"
+    r"|(?<=[/\\\u200d])|(?=/|://)"
+    rf"|(?=[{_JOINERS}])"
+)
+#: What may become a place within a word.
+_OPEN: Final = re.compile(r"[-.@\\]?|:/?|_{1,3}")
+_EMPHASIS: Final = re.compile(rf"(?<!{_WORD})(?=_)(_{{1,3}})(?!_)")
+
+_EMPHASIS_END: Final = re.compile(rf"_{{1,3}}(?!{_WORD})")
+
+_ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
+_PUNCTUATION: Final = re.compile(r"[!-/:-@\[-`{-~]")
+
+#: What has a meaning of its own within the text of a link.
+_SPECIAL: Final = re.compile(
+    r"[\\\[\]`*~|]|<(?=[A-Za-z/!?])|&(?=#?\w+;)|(?<![^\W_])_+|_+(?![^\W_])"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A mention in a text.
+
+    Attributes:
+        end: Where it ends.
+        link: The link that takes its place.
+    """
+
+    end: int
+    link: str
+
+
+class Unsettled:
+    """Whether a name stands there depends on what follows."""
+
+
+UNSETTLED: Final = Unsettled()
+
+
+class KnownArtifacts:
+    """The artifacts of a session, by name and by id.
+
+    One for all texts of a session; what it learns meanwhile counts for the text that
+    is not settled yet.
+
+    Attributes:
+        version: Changes with each thing learnt.
+
+    Spec: EMIT 13; Ruling E21.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._name_of_id: dict[str, str] = {}
+        #: The id and the name that each written form of a name means.
+        self._meant: dict[str, tuple[str, str]] = {}
+        #: All that may be written, sorted.
+        self._forms: list[str] = []
+        self._max_length = 0
+        self._heads: dict[str, set[str]] = {}
+        self._scanner: re.Pattern[str] | None = None
+        self._name_scanner: re.Pattern[str] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def learn(self, artifact_id: str, name: str) -> None:
+        """Know an artifact, or know it by one more name.
+
+        Of artifacts with equal names the one learnt last is meant. An id means its
+        artifact even if another one has it as a name.
+
+        Raises:
+            ValueError: The id is not safe within an address, or the name is empty,
+                too long or more than one line.
+
+        Spec: EMIT 13; Ruling E21.
+        """
+        if not is_safe_id(artifact_id):
+            raise ValueError(
+                f"artifact_id must match {SAFE_ID.pattern}, got {artifact_id!r}"
+            )
+        if not 0 < len(name) <= MAX_NAME_LENGTH or len(name.splitlines()) != 1:
+            raise ValueError(
+                f"name must be one line of 1 to {MAX_NAME_LENGTH} characters,"
+                f" got {name[:40]!r}"
+            )
+        self.version += 1
+        self._add_form(artifact_id)
+        self._name_of_id[artifact_id] = name
+        composed = unicodedata.normalize("NFC", name)
+        decomposed = unicodedata.normalize("NFD", name)
+        for form in {name, composed, decomposed}:
+            self._add_form(form)
+            self._meant[form] = (artifact_id, name)
+
+    def _add_form(self, form: str) -> None:
+        if form in self._name_of_id or form in self._meant:
+            return
+        insort(self._forms, form)
+        self._max_length = max(self._max_length, len(form))
+        for escaped in {form, _PUNCTUATION.sub(r"\\\g<0>", form[:2]) + form[2:]}:
+            self._add_head(escaped[0], escaped[1:2])
+        self._add_head(form[0], _PUNCTUATION.sub("\\\\", form[1:2]))
+
+    def _add_head(self, first: str, second: str) -> None:
+        seconds = self._heads.setdefault(first, set())
+        if second not in seconds:
+            seconds.add(second)
+            self._scanner = self._name_scanner = None
+
+    @property
+    def scanner(self) -> re.Pattern[str]:
+        """Finds what may be a name, or what may be no plain text."""
+        if self._scanner is None:
+            self._scanner = re.compile(
+                r"[\n`\[\]<\\/]|!(?:\[|\Z)" + self._head_alternatives("|")
+            )
+        return self._scanner
+
+    @property
+    def name_scanner(self) -> re.Pattern[str]:
+        """Finds what may be a name."""
+        if self._name_scanner is None:
+            self._name_scanner = re.compile(self._head_alternatives("") or r"(?!)")
+        return self._name_scanner
+
+    def _head_alternatives(self, before: str) -> str:
+        """Return a pattern for the first two characters of names; "" for no names."""
+        if not self._heads:
+            return ""
+        others = [first for first in self._heads if not first.isascii()]
+        firsts = sorted(self._heads)
+        if len(others) > _MAX_OTHER_HEADS:
+            firsts = [first for first in firsts if first.isascii()]
+        # Letters begin a name at the beginning of a word alone.
+        inner = [self._head_pattern(each) for each in firsts if _IS_LETTER(each)]
+        outer = [self._head_pattern(each) for each in firsts if not _IS_LETTER(each)]
+        if len(others) > _MAX_OTHER_HEADS:
+            outer.append(r"[^\x00-\x7f]")
+        if inner:
+            outer.append(rf"(?<!{_LETTER})(?:{'|'.join(inner)})")
+        return before + "|".join(outer)
+
+    def _head_pattern(self, first: str) -> str:
+        seconds = self._heads[first]
+        if "" in seconds or len(seconds) > _MAX_OTHER_HEADS:
+            return re.escape(first)
+        chars = "".join(map(re.escape, sorted(seconds)))
+        return rf"{re.escape(first)}(?:[{chars}]|\Z)"
+
+    def match(
+        self, text: str, at: int, end: int, *, is_final: bool
+    ) -> Mention | Unsettled | None:
+        """Return the longest mention that begins at a place.
+
+        Args:
+            end: Where the text ends as far as it is known.
+            is_final: Nothing of the same block follows.
+
+        Spec: Ruling E21.
+        """
+        written = text[at : min(end, at + 2 * self._max_length)]
+        plain, lengths = _unescaped(written)
+        is_cut = at + len(written) == end and not is_final
+        if is_cut and self._may_become_name(plain):
+            return UNSETTLED
+        while form := self._longest_form(plain):
+            place = at + (lengths[len(form)] if lengths else len(form))
+            verdict = self._is_apart(text, at, place, end, is_final=is_final)
+            if verdict is None:
+                return UNSETTLED
+            if verdict:
+                return Mention(end=place, link=self._link(form))
+            plain = form[:-1]
+        return None
+
+    def _may_become_name(self, plain: str) -> bool:
+        if plain.endswith("\\"):
+            # It may escape what follows.
+            return self._may_become_name(plain[:-1]) or self._begins_form(plain)
+        return self._begins_form(plain)
+
+    def _begins_form(self, plain: str) -> bool:
+        place = bisect_right(self._forms, plain)
+        return place < len(self._forms) and self._forms[place].startswith(plain)
+
+    def _longest_form(self, plain: str) -> str:
+        """Return the longest form that a text begins with; "" for none."""
+        while plain:
+            place = bisect_right(self._forms, plain)
+            if not place:
+                return ""
+            form = self._forms[place - 1]
+            if plain.startswith(form):
+                return form
+            # Any other one is a beginning of what the two have in common.
+            plain = plain[: _common_length(plain, form)]
+        return ""
+
+    @staticmethod
+    def _is_apart(
+        text: str, begin: int, place: int, end: int, *, is_final: bool
+    ) -> bool | None:
+        """Tell whether a word begins and ends there; None when that is open."""
+        if not is_final and _OPEN.fullmatch(text, place, end):
+            return None
+        is_emphasised = False
+        if _WITHIN.match(text, begin, end):
+            opener = text[max(0, begin - CONTEXT_LENGTH) : begin]
+            run = len(opener) - len(opener.rstrip("_"))
+            found = _EMPHASIS.match(text, begin - run, end) if run else None
+            if found is None or found.end() != begin:
+                return False
+            closer = _EMPHASIS_END.match(text, place, end)
+            if closer is None or len(closer[0]) != run:
+                return False
+            is_emphasised = True
+        if not is_emphasised and _WITHIN.match(text, place, end):
+            return False
+        return not (place < end and _is_mark(text[place]))
+
+    def _link(self, form: str) -> str:
+        name = self._name_of_id.get(form)
+        artifact_id = form
+        if name is None:
+            artifact_id, name = self._meant[form]
+        return f"[{_SPECIAL.sub(_escape, name)}](artifact://{artifact_id})"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "".join("\\" + character for character in found[0])
+
+
+def _is_mark(character: str) -> bool:
+    """Tell whether a character changes the one before it."""
+    return not character.isascii() and unicodedata.category(character)[0] == "M"
+
+
+def _unescaped(written: str) -> tuple[str, list[int] | None]:
+    """Return a text without its escapes, and where its characters end.
+
+    The second is None when there are none, and each ends where it ends.
+    """
+    if "\\" not in written:
+        return written, None
+    plain: list[str] = []
+    lengths = [0]
+    place = 0
+    while place < len(written):
+        found = _ESCAPED.match(written, place)
+        plain.append(found[1] if found else written[place])
+        place = found.end() if found else place + 1
+        lengths.append(place)
+    return "".join(plain), lengths
+
+
+def _common_length(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
