@@ -12,6 +12,8 @@ from django.db import transaction
 from cards.models import Injection, Session, Turn
 from cards.ownership import Hold, ThisWorker, lock_session, take_session
 from cards.principals import ANONYMOUS, Principal
+from cards.protocol.json_form import JSONValue
+from cards.protocol.user_blocks import stored_source_of
 from cards.queries import (
     AcceptedMessage,
     SessionRecord,
@@ -218,7 +220,8 @@ def continue_session(
 ) -> TurnRecord | None:
     """Store the turn that goes on with an answer, once.
 
-    It is worked on in the way that was wished for the turn that asked.
+    It is worked on in the way that was wished for the turn that asked, and with the
+    files of that one.
 
     Args:
         is_due: Whether the answer was not used yet.
@@ -240,6 +243,9 @@ def continue_session(
             "coordinator_mode": asked["coordinator_mode"],
             "plan_confirmation": asked["plan_confirmation"],
         }
+        files = _files_of(asked)
+        if files:
+            message["carried_files"] = files
         last, _ = count_turns(session_pk)
         return _create_turn(session_pk, last + 1, replace(turn, message=message))
 
@@ -295,6 +301,11 @@ def _create_turn(session_pk: int, turn_no: int, turn: NewTurn) -> TurnRecord:
     if turn.keep_files is not None:
         turn.keep_files(session_pk)
     return TurnRecord.of(row)
+
+
+def _files_of(message: AcceptedMessage) -> list[dict[str, JSONValue]]:
+    own = [block for block in message["content"] if stored_source_of(block)]
+    return own + message.get("carried_files", [])
 
 
 def _turn_of(

@@ -71,7 +71,8 @@ class AcceptedMessage(TypedDict):
 
     `text` is its words without its files; `content` names files by their artifacts.
     `fingerprint` is there only if files go with it, and tells it from another message;
-    `continuation` only if an answer began the turn.
+    `continuation` only if an answer began the turn, and `carried_files`, blocks as in
+    `content`, only if files went with the message before it.
 
     Spec: Rulings E8, E15, E28.
     """
@@ -82,6 +83,7 @@ class AcceptedMessage(TypedDict):
     plan_confirmation: Literal["auto", "required"] | None
     fingerprint: NotRequired[str]
     continuation: NotRequired[AcceptedAnswer]
+    carried_files: NotRequired[list[dict[str, JSONValue]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

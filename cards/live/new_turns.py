@@ -35,21 +35,19 @@ from cards.queries import AcceptedAnswer, AcceptedMessage, TurnRecord
 TITLE_CHARS = 80
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """A user message whose files are there, to be kept with its turn or discarded.
+    """A user message whose files are there.
 
     Attributes:
         event_id: Given or minted.
         accepted: In the form that is stored with its turn.
         keep_files: See `NewTurn`.
-        is_kept: Whether its files belong to a turn by now.
     """
 
     event_id: str
     accepted: AcceptedMessage
     keep_files: Callable[[int], None] | None = None
-    is_kept: bool = False
 
 
 def turn_of_message(
@@ -154,9 +152,10 @@ def turn_input(
         open_file: Opens a version of an artifact of the session.
     """
     message = record.message
+    blocks = [*message["content"], *message.get("carried_files", ())]
     return TurnInput(
         text=words_of(message["content"]),
-        blocks=[_input_block(block, open_file) for block in message["content"]],
+        blocks=[_input_block(block, open_file) for block in blocks],
         event_id=record.event_id,
         coordinator_mode=message["coordinator_mode"],
         plan_confirmation=message["plan_confirmation"],

@@ -230,19 +230,19 @@ class LiveSession:
             # Another worker may have stored what the message refers to.
             await self.look_for_row()
         random_hex = self._services.entropy.hex
-        async with self._services.user_files.received(
-            message,
-            session_id=self.session_id,
-            session_pk=self.record.pk if self.record else None,
-            event_id=message.event_id or mint_event_id(random_hex),
-        ) as received:
-            async with self._lock:
-                new = turn_of_message(
-                    message, received, random_hex=random_hex, now=utc_now()
-                )
-                submitted = await self._accept(new)
-            received.is_kept = submitted.is_new
-        return submitted
+        async with (
+            self._services.user_files.received(
+                message,
+                session_id=self.session_id,
+                session_pk=self.record.pk if self.record else None,
+                event_id=message.event_id or mint_event_id(random_hex),
+            ) as received,
+            self._lock,
+        ):
+            new = turn_of_message(
+                message, received, random_hex=random_hex, now=utc_now()
+            )
+            return await self._accept(new)
 
     async def _accept(self, new: NewTurn) -> SubmittedTurn:
         if self.record is None:

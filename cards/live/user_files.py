@@ -13,7 +13,6 @@ Spec: EMIT 9; Rulings E8, E22, E28; design.md 1.
 from collections.abc import (
     AsyncIterator,
     Generator,
-    Iterable,
     Iterator,
     Sequence,
 )
@@ -21,7 +20,6 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import Error as DatabaseError
 from msgspec import UNSET
 
 from cards.clock import utc_now
@@ -78,6 +76,38 @@ class _StagedFile:
         )
 
 
+class _Delivery:
+    """Staged files that are either kept, all of them, or not."""
+
+    def __init__(self, shelf: ArtifactShelf, files: Sequence[_StagedFile]) -> None:
+        self._shelf = shelf
+        self._files = files
+        self._is_kept = False
+
+    def keep(self, session_pk: int) -> None:
+        """Store their rows, in the caller's transaction."""
+        now = utc_now()
+        for file in self._files:
+            new = NewArtifact(
+                artifact_id=file.artifact_id,
+                session_pk=session_pk,
+                name=file.name,
+                content=file.content,
+                is_version=False,
+                source="user",
+            )
+            self._shelf.keep(new, now)
+        # From here on they may be kept although nobody confirms the commit; without
+        # it, `cleanup_orphans` removes them.
+        self._is_kept = True
+
+    def discard_unkept(self) -> None:
+        """Remove them, unless they were kept."""
+        if not self._is_kept:
+            for file in self._files:
+                self._shelf.discard(file.content)
+
+
 class UserFiles:
     """Takes in the files of user messages.
 
@@ -128,24 +158,22 @@ class UserFiles:
             return
         known = await run_in_database(self._find_all, session_pk, blocks)
         staged = await run_with_files(self._stage_all, blocks, session_id, event_id)
-        received = ReceivedMessage(
-            event_id=event_id,
-            accepted=accepted_message(
-                message,
-                files=known | {file.index: file.block() for file in staged},
-                fingerprint=fingerprint,
-            ),
-            keep_files=lambda pk: self._keep_all(staged, pk),
-        )
+        delivery = _Delivery(self._shelf, staged)
         try:
-            yield received
-        except DatabaseError:
-            # Perhaps they are kept although their commit was not confirmed.
-            received.is_kept = True
+            yield ReceivedMessage(
+                event_id=event_id,
+                accepted=accepted_message(
+                    message,
+                    files=known | {file.index: file.block() for file in staged},
+                    fingerprint=fingerprint,
+                ),
+                keep_files=delivery.keep,
+            )
+        # Not of a cancelled one, which another thread may be about to keep.
+        except Exception:
+            await run_with_files(delivery.discard_unkept)
             raise
-        finally:
-            if not received.is_kept:
-                await run_with_files(self._discard_all, staged)
+        await run_with_files(delivery.discard_unkept)
 
     # What is in the session already.
 
@@ -195,6 +223,7 @@ class UserFiles:
             if source.type == "base64"
         }
         staged: list[_StagedFile] = []
+        delivery = _Delivery(self._shelf, staged)
         try:
             for index, source in _sources(blocks):
                 if source.type == "artifact":
@@ -213,7 +242,7 @@ class UserFiles:
                     )
                 )
         except BaseException:
-            self._discard_all(staged)
+            delivery.discard_unkept()
             raise
         return staged
 
@@ -247,23 +276,6 @@ class UserFiles:
         with self._local_paths.open(source.path or "") as file:
             while piece := file.read(_PIECE_BYTES):
                 yield piece
-
-    def _keep_all(self, files: Iterable[_StagedFile], session_pk: int) -> None:
-        now = utc_now()
-        for file in files:
-            new = NewArtifact(
-                artifact_id=file.artifact_id,
-                session_pk=session_pk,
-                name=file.name,
-                content=file.content,
-                is_version=False,
-                source="user",
-            )
-            self._shelf.keep(new, now)
-
-    def _discard_all(self, files: Iterable[_StagedFile]) -> None:
-        for file in files:
-            self._shelf.discard(file.content)
 
 
 def _sources(blocks: Sequence[ContentBlock]) -> Iterator[tuple[int, Source]]:

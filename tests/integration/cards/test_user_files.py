@@ -7,6 +7,7 @@ import asyncio
 import base64
 import os
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from django.db import DatabaseError, transaction
 from artifacts.models import Artifact, ArtifactVersion
 from cards import operations
 from cards.database import run_in_database
-from cards.engine import EngineError, FileBlock, TextBlock, Turn
+from cards.engine import Engine, EngineError, FileBlock, TextBlock, Turn
 from cards.models import Session
 from cards.models import Turn as TurnRow
-from cards.ports import ArtifactRefused, StagedContent
+from cards.ports import ArtifactRefused, NewArtifact, StagedContent
 from tests.integration.artifacts.shelving import use_storage
 from tests.integration.cards.house import (
     MAX_FILE_BYTES,
@@ -31,6 +32,7 @@ from tests.integration.cards.house import (
     running_house,
     until_at_rest,
 )
+from tests.integration.prompts.asking import answer, request_of, until_asked
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
@@ -551,24 +553,34 @@ class TestRefusal:
             await client.until_closed("turn_c1")
 
     async def test_of_the_row_takes_the_turn_with_it(
-        self, house: House, client: Client, monkeypatch: pytest.MonkeyPatch
+        self,
+        house: House,
+        client: Client,
+        files_dir: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Neither without the other; the bytes are left to `cleanup_orphans`."""
+        """Neither without the other."""
+        keep = house.shelf.keep
 
-        def fail(new: object, now: object) -> None:
+        def fail(new: NewArtifact, now: datetime) -> None:
+            keep(new, now)
             raise DatabaseError("no room")
 
         monkeypatch.setattr(house.shelf, "keep", fail)
         error = await refused(client, HI, inline(b"a"))
 
         assert error["code"] == "DATABASE_UNAVAILABLE"
-        assert await run_in_database(TurnRow.objects.count) == 0
         assert await run_in_database(Session.objects.count) == 0
+        assert await nothing_stored(files_dir, tmp_path / "incoming")
 
     async def test_of_the_turn_takes_the_rows_with_it(
         self, client: Client, files_dir: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A crash between staging and commit leaves bytes alone, and no row."""
+        """A commit that fails, or is not confirmed, leaves bytes alone, and no row.
+
+        They are left to `cleanup_orphans`: the rows might be there all the same.
+        """
         create = operations._create_turn
 
         def fail(*arguments: Any) -> None:
@@ -644,6 +656,41 @@ class TestQueuedMessage:
         inners = [f["payload"].get("inner", {}) for f in client.logged]
         queues = [inner["queue"] for inner in inners if "queue" in inner]
         assert queues[0] == [{"event_id": "c2", "text": "hi\n\n[file: a.txt]"}]
+
+
+class TestContinuation:
+    async def test_has_the_files_of_the_turn_that_asked(
+        self, transactional_db: None
+    ) -> None:
+        """Its worker is gone when the answer comes. Spec: Ruling E15."""
+        read: list[tuple[str, bytes]] = []
+
+        async def ask(turn: Turn) -> None:
+            await turn.ask("which?")
+
+        class Continuing(Engine):
+            async def run(self, turn: Turn) -> None:
+                assert turn.input.continuation is not None
+                assert "[file" not in turn.input.text
+                for block in turn.input.blocks:
+                    if isinstance(block, FileBlock):
+                        read.append((block.name, await block.read()))
+
+        async with (
+            running_house(lease_s=0) as lost,
+            running_house(engine=Continuing()) as heir,
+        ):
+            lost.engine.plays["hi"] = ask
+            client = await lost.connect()
+            await send(client, HI, inline(b"a", name="a.txt"), event_id="c1")
+            request_id = request_of(await until_asked(client))
+            after = await heir.connect()
+            await answer(after, request_id, "approved", custom_text="this")
+            await after.until_closed(f"turn_{request_id}")
+
+        assert read == [("a.txt", b"a")]
+        added = [f for f in after.logged if f["type"] == "card.add"]
+        assert added[-1]["payload"]["input"]["content"][1:] == []
 
 
 class TestHistory:
