@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cards.protocol.ids import SAFE_ID, is_safe_id
+from cards.protocol.name_sieve import UNSPACED, NameSieve
 
 #: Characters of a name. Spec: none; file systems take no more.
 MAX_NAME_LENGTH: Final = 255
@@ -17,20 +18,7 @@ MAX_NAME_LENGTH: Final = 255
 #: Characters before a name that decide whether one may stand there.
 CONTEXT_LENGTH: Final = 4
 
-#: Beginnings of names of other alphabets that the scanner tells apart; with more, it
-#: stops at each of their characters.
-_MAX_OTHER_HEADS: Final = 256
-
-#: Scripts that are written without spaces, or join particles to a word: a name needs
-#: no space beside them.
-UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u9fff\ua000-\ua4cf"
-    "\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00016fe0-\U00018dff"
-    "\U0001b000-\U0001b2ff\U00020000-\U0003ffff"
-)
 _WORD: Final = rf"[^\W{UNSPACED}]"
-_LETTER: Final = rf"[^\W_{UNSPACED}]"
-_IS_LETTER: Final = re.compile(_LETTER).match
 
 #: Joins the character before with what follows it, whatever the scripts.
 _JOINERS: Final = "\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff"
@@ -53,7 +41,6 @@ _EMPHASIS: Final = re.compile(rf"(?<!{_WORD})(?=_)(_{{1,3}})(?!_)")
 _EMPHASIS_END: Final = re.compile(rf"_{{1,3}}(?!{_WORD})")
 
 _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
-_PUNCTUATION: Final = re.compile(r"[!-/:-@\[-`{-~]")
 
 #: What has a meaning of its own within the text of a link.
 _SPECIAL: Final = re.compile(
@@ -89,6 +76,7 @@ class KnownArtifacts:
 
     Attributes:
         version: Changes with each thing learnt.
+        sieve: Rules out most of a text.
 
     Spec: EMIT 13; Ruling E21.
     """
@@ -101,9 +89,7 @@ class KnownArtifacts:
         #: All that may be written, sorted.
         self._forms: list[str] = []
         self._max_length = 0
-        self._heads: dict[str, set[str]] = {}
-        self._scanner: re.Pattern[str] | None = None
-        self._name_scanner: re.Pattern[str] | None = None
+        self.sieve = NameSieve()
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -143,55 +129,7 @@ class KnownArtifacts:
             return
         insort(self._forms, form)
         self._max_length = max(self._max_length, len(form))
-        for escaped in {form, _PUNCTUATION.sub(r"\\\g<0>", form[:2]) + form[2:]}:
-            self._add_head(escaped[0], escaped[1:2])
-        self._add_head(form[0], _PUNCTUATION.sub("\\\\", form[1:2]))
-
-    def _add_head(self, first: str, second: str) -> None:
-        seconds = self._heads.setdefault(first, set())
-        if second not in seconds:
-            seconds.add(second)
-            self._scanner = self._name_scanner = None
-
-    @property
-    def scanner(self) -> re.Pattern[str]:
-        """Finds what may be a name, or what may be no plain text."""
-        if self._scanner is None:
-            self._scanner = re.compile(
-                r"[\n`\[\]<\\/]|!(?:\[|\Z)" + self._head_alternatives("|")
-            )
-        return self._scanner
-
-    @property
-    def name_scanner(self) -> re.Pattern[str]:
-        """Finds what may be a name."""
-        if self._name_scanner is None:
-            self._name_scanner = re.compile(self._head_alternatives("") or r"(?!)")
-        return self._name_scanner
-
-    def _head_alternatives(self, before: str) -> str:
-        """Return a pattern for the first two characters of names; "" for no names."""
-        if not self._heads:
-            return ""
-        others = [first for first in self._heads if not first.isascii()]
-        firsts = sorted(self._heads)
-        if len(others) > _MAX_OTHER_HEADS:
-            firsts = [first for first in firsts if first.isascii()]
-        # Letters begin a name at the beginning of a word alone.
-        inner = [self._head_pattern(each) for each in firsts if _IS_LETTER(each)]
-        outer = [self._head_pattern(each) for each in firsts if not _IS_LETTER(each)]
-        if len(others) > _MAX_OTHER_HEADS:
-            outer.append(r"[^\x00-\x7f]")
-        if inner:
-            outer.append(rf"(?<!{_LETTER})(?:{'|'.join(inner)})")
-        return before + "|".join(outer)
-
-    def _head_pattern(self, first: str) -> str:
-        seconds = self._heads[first]
-        if "" in seconds or len(seconds) > _MAX_OTHER_HEADS:
-            return re.escape(first)
-        chars = "".join(map(re.escape, sorted(seconds)))
-        return rf"{re.escape(first)}(?:[{chars}]|\Z)"
+        self.sieve.add(form)
 
     def match(
         self, text: str, at: int, end: int, *, is_final: bool

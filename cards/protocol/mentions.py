@@ -31,13 +31,13 @@ from typing import ClassVar, Final
 
 from cards.protocol.artifact_names import (
     CONTEXT_LENGTH,
-    UNSPACED,
     KnownArtifacts,
     Mention,
     Unsettled,
 )
 from cards.protocol.markdown_lines import LINE_LIMIT, MarkdownLines, normalised_label
 from cards.protocol.markdown_spans import PENDING, read_angle, read_label, read_target
+from cards.protocol.name_sieve import UNSPACED
 
 __all__ = ["SPAN_LIMIT", "KnownArtifacts", "MentionRewriter"]
 
@@ -123,12 +123,11 @@ class MentionRewriter:
         if self._version != self._known.version:
             self._read_again()
         if self._is_plain:
-            if not (
-                "\n" in chunk if self._is_code else self._search(chunk) is not None
-            ):
-                self._text = (
-                    chunk if len(chunk) >= CONTEXT_LENGTH else self._text[-4:] + chunk
-                )
+            if "\n" not in chunk if self._is_code else self._is_quiet(chunk):
+                if len(chunk) < CONTEXT_LENGTH:
+                    self._text = self._text[-CONTEXT_LENGTH:] + chunk
+                else:
+                    self._text = chunk
                 return chunk
             self._text = self._text[-CONTEXT_LENGTH:]
             self._released = self._lined = self._at = len(self._text)
@@ -150,7 +149,8 @@ class MentionRewriter:
     def _read_again(self) -> None:
         """Let what is not settled be read with what was learnt."""
         self._version = self._known.version
-        self._search = self._known.scanner.search
+        self._find = self._known.sieve.find
+        self._is_quiet = self._known.sieve.is_quiet
         if self._brackets:
             self._at = self._brackets[0].at
             self._element = self._brackets[0].element
@@ -209,8 +209,8 @@ class MentionRewriter:
     def _read_spans(self, end: int, *, is_final: bool) -> None:
         """Read the text of a block as far as it can be."""
         while self._at < end:
-            search = _PATH_END.search if self._is_path else self._search
-            found = search(self._text, self._at, end)
+            find = _PATH_END.search if self._is_path else self._find
+            found = find(self._text, self._at, end)
             if found is None:
                 self._at = end
                 break
@@ -226,7 +226,7 @@ class MentionRewriter:
     def _read_span(self, end: int, *, is_final: bool) -> int:
         """Return where the span ends that begins here, PENDING when that is open."""
         text, at = self._text, self._at
-        if not self._element and self._known.name_scanner.match(text, at, end):
+        if not self._element and self._known.sieve.may_begin(text, at, end):
             mention = self._known.match(text, at, end, is_final=is_final)
             if isinstance(mention, Unsettled):
                 return PENDING
@@ -410,11 +410,13 @@ class MentionRewriter:
         if not self._known:
             return len(text)
         place = begin
-        while found := self._known.name_scanner.search(text, place):
+        while found := self._known.sieve.find_name(text, place):
             at = found.start()
+            place = at + 1
+            if not self._known.sieve.may_begin(text, at, len(text)):
+                continue
             if self._known.match(text, at, len(text), is_final=False) is not None:
                 return at - (at > self._released and self._is_exclaimed(at))
-            place = at + 1
         return len(text) - (len(text) > begin and text.endswith("!"))
 
     def _drop(self, count: int) -> None:
