@@ -92,7 +92,7 @@ CAPABILITIES = {
     "tasks": True,
     "teams": True,
     "plan_review": True,
-    "artifacts": False,
+    "artifacts": True,
     "recovery": True,
 }
 
