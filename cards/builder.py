@@ -45,10 +45,12 @@ from cards.protocol.kinds import (
     SessionEventKind,
     Severity,
 )
+from cards.protocol.mentions import KnownArtifacts, MentionRewriter
 from cards.protocol.payloads import (
     REQUIRED_ON_ADD,
     AppendPayload,
     ClosePayload,
+    MessagePayload,
     Payload,
     PromptReplyPayload,
     PromptUserPayload,
@@ -69,6 +71,7 @@ class Builder:
         now_ms: The clock, in Unix milliseconds.
         entropy: Randomness for ids.
         tick_interval_ms: See `TickThrottle`.
+        known: The files that messages may mention; None for none.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Builder:
         now_ms: Callable[[], int],
         entropy: Entropy,
         tick_interval_ms: int,
+        known: KnownArtifacts | None = None,
     ) -> None:
         self._session_id = session_id
         self._trace_id = trace_id
@@ -90,7 +94,9 @@ class Builder:
         self._entropy = entropy
         self._throttle: TickThrottle[TickPayload] = TickThrottle(tick_interval_ms)
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._known = known
         # By card, of messages that are open.
+        self._rewriters: dict[str, MentionRewriter] = {}
         self._words: dict[str, list[str]] = {}
         self._stamped_ms = -1
         self._timestamp = ""
@@ -186,6 +192,10 @@ class Builder:
         self._writer.append(data, changes)
         if words is not None:
             self._words[card_id] = words
+        # What users say is theirs, to the letter.
+        is_reply = isinstance(payload, MessagePayload) and payload.role != "user"
+        if self._known is not None and is_reply:
+            self._rewriters[card_id] = MentionRewriter(self._known)
         return card
 
     def set(self, card: Card, payload: Payload) -> None:
@@ -197,12 +207,24 @@ class Builder:
     def append(self, card: Card, channel: Channel, text: str, index: int = 0) -> None:
         """Append to a stream of an open card; empty text sends nothing.
 
-        Spec: EMIT 6.3.
+        The text of an assistant's message is sent as far as it can no longer become
+        a mention of a file; the rest goes before the close.
+
+        Spec: EMIT 6.3; Ruling E21.
         """
         if not text or not self._may_send(card):
             return
         self._tree.check_append(card, channel)
         text = clean_text(text)
+        rewriter = self._rewriters.get(card.card_id)
+        if rewriter is not None and channel is Channel.TEXT:
+            # A sign of life, also when all of it is held back.
+            card.last_event_ms = self._now_ms()
+            text = rewriter.feed(text)
+        if text:
+            self._append(card, channel, text, index)
+
+    def _append(self, card: Card, channel: Channel, text: str, index: int = 0) -> None:
         is_json = channel is Channel.TOOL_INPUT
         if channel is Channel.TEXT and card.card_id in self._words:
             self._words[card.card_id].append(text)
@@ -270,6 +292,9 @@ class Builder:
         payload = ClosePayload(
             status=status, error=error or UNSET, inner=inner if inner else UNSET
         )
+        rewriter = self._rewriters.pop(card.card_id, None)
+        if rewriter is not None and (rest := rewriter.flush()):
+            self._append(card, Channel.TEXT, rest)
         for tick in self._throttle.drain(card.card_id):
             self._emit_tick(card, tick)
         event = CardClose(

@@ -11,7 +11,7 @@ Spec: design.md 1; Ruling E21.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
 from django.db import Error as DatabaseError
@@ -30,7 +30,9 @@ from cards.ports import (
     StoredArtifact,
 )
 from cards.protocol.ids import mint_card_id
+from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import CardKind, ErrorType
+from cards.protocol.mentions import KnownArtifacts
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class SessionArtifacts:
 
     Args:
         fence: Gives the fence under which the session is held.
+        known: Id and name of the files that it has, the newest last.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class SessionArtifacts:
         fence: Callable[[], int],
         shelf: ArtifactShelf,
         writes: WriteBatches,
+        known: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._session_pk = session_pk
         self._fence = fence
@@ -61,6 +65,17 @@ class SessionArtifacts:
         self._entropy = Entropy()
         self._order = asyncio.Lock()
         self._works: set[asyncio.Task[Any]] = set()
+        #: What messages may mention. Spec: Ruling E21.
+        self.known = KnownArtifacts()
+        for artifact_id, name in known:
+            self.known.learn(artifact_id, name)
+
+    def learn_from(self, content: Sequence[Mapping[str, JSONValue]]) -> None:
+        """Know the files that came with a user's message."""
+        for block in content:
+            source = block.get("source")
+            if isinstance(source, dict) and source.get("type") == "artifact":
+                self.known.learn(str(source["artifact_id"]), str(source["name"]))
 
     async def keep(
         self, file: MadeFile, show: Callable[[StoredArtifact, bytes], R]
@@ -136,6 +151,7 @@ class SessionArtifacts:
                 await run_with_files(self._shelf.discard, content)
                 raise EngineError(ErrorType.USER_ABORTED, "the turn has ended")
             stored = await self._store(new)
+            self.known.learn(stored.artifact_id, stored.name)
             return show(stored, content.icon)
 
     async def _store(self, new: NewArtifact) -> StoredArtifact:

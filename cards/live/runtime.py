@@ -143,6 +143,7 @@ class SessionRuntime:
             committer=committer,
             tick_interval_ms=settings.tick_interval_ms,
             now_ms=settings.now_ms,
+            known=artifacts.known,
             on_committed=self._committed,
             on_failed=self._log_failed,
         )
@@ -432,6 +433,7 @@ class SessionRuntime:
             shows_exceptions=self._settings.shows_exceptions,
         )
         running.heard = context.heard
+        self._artifacts.learn_from(record.message["content"])
         turn = Turn(
             context,
             session_id=self._session.session_id,

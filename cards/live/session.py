@@ -435,12 +435,18 @@ class LiveSession:
         news = await run_in_database(read_news, self._row.pk)
         if history.newest_seq > self.tail.newest_seq:
             self.audience.skip_to(history.newest_seq)
-        runtime = self._start_runtime(hold, history)
+        known = await run_in_database(self._services.shelf.known, self._row.pk)
+        runtime = self._start_runtime(hold, history, known)
         were_shown = any(turn.turn_no < accepted_no for turn in news.turns)
         runtime.take_up(news.turns, were_shown=were_shown)
         return runtime
 
-    def _start_runtime(self, hold: Hold, history: SessionHistory) -> SessionRuntime:
+    def _start_runtime(
+        self,
+        hold: Hold,
+        history: SessionHistory,
+        known: Sequence[tuple[str, str]] = (),
+    ) -> SessionRuntime:
         self._let_go()
         runtime = SessionRuntime(
             self._row,
@@ -455,6 +461,7 @@ class LiveSession:
                 fence=lambda: runtime.fence,
                 shelf=self._services.shelf,
                 writes=self._services.writes,
+                known=known,
             ),
             writes=self._services.writes,
         )

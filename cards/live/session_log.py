@@ -22,6 +22,7 @@ from cards.protocol.errors import ErrorInfo
 from cards.protocol.hints import MAX_SUMMARY_CHARS, default_hint, shorten
 from cards.protocol.ids import MAIN_AGENT
 from cards.protocol.kinds import CardKind, CloseStatus, SessionEventKind, Severity
+from cards.protocol.mentions import KnownArtifacts
 from cards.protocol.payloads import ErrorInner, TurnPayload, UserInput
 from cards.protocol.snapshot import CardView
 from cards.protocol.user_blocks import words_of
@@ -45,6 +46,7 @@ class SessionLog:
         history: What the log holds already.
         on_committed: Told of frames that became durable, in order.
         on_failed: Told once when frames could not be stored.
+        known: The files that messages may mention; None for none.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class SessionLog:
         now_ms: Callable[[], int],
         on_committed: Committed,
         on_failed: Callable[[Exception], None],
+        known: KnownArtifacts | None = None,
     ) -> None:
         self._session = session
         self._fence = fence
         self._committer = committer
         self._tick_interval_ms = tick_interval_ms
         self._now_ms = now_ms
+        self._known = known
         self._on_committed = on_committed
         self._on_failed = on_failed
         self._entropy = Entropy()
@@ -87,6 +91,7 @@ class SessionLog:
             now_ms=self._now_ms,
             entropy=self._entropy,
             tick_interval_ms=self._tick_interval_ms,
+            known=self._known,
         )
 
     @property

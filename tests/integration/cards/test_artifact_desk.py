@@ -313,3 +313,82 @@ class TestReplacedOwner:
 
             assert await run_in_database(versions) == []
             assert stored_names() == []
+
+
+class TestMentions:
+    """Ruling E21; HC-48."""
+
+    async def test_of_files_of_earlier_turns_and_owners(
+        self, house: House, client: Client
+    ) -> None:
+        async def make(turn: Turn) -> None:
+            await turn.artifact("report.md", "text")
+
+        async def tell(turn: Turn) -> None:
+            async with turn.message() as message:
+                await message.text("See rep")
+                await message.text("ort.md.")
+
+        house.engine.plays |= {"make": make, "tell": tell}
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+        await client.say("tell", "c2")
+        await client.until_closed("turn_c2")
+        async with running_house() as other:
+            other.engine.plays["tell"] = tell
+            later = await other.connect()
+            await later.say("tell", "c3")
+            await later.until_closed("turn_c3")
+
+        (card,) = artifact_cards(client)
+        link = f"See [report.md](artifact://{card['payload']['artifact_id']})."
+        assert texts_of(client, "turn_c2") == [link]
+        assert texts_of(later, "turn_c3") == [link]
+
+    async def test_are_in_the_history_as_they_are_in_the_log(
+        self, house: House, client: Client
+    ) -> None:
+        """A later owner reads the same words back."""
+        seen: list[str] = []
+
+        async def make(turn: Turn) -> None:
+            await turn.artifact("report.md", "text")
+            async with turn.message() as message:
+                await message.text("See report.md")
+
+        async def look(turn: Turn) -> None:
+            seen.extend(each.text for each in turn.history if each.role == "assistant")
+
+        house.engine.plays |= {"make": make, "look": look}
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+        await client.say("look", "c2")
+        await client.until_closed("turn_c2")
+        async with running_house() as other:
+            other.engine.plays["look"] = look
+            later = await other.connect()
+            await later.say("look", "c3")
+            await later.until_closed("turn_c3")
+
+        assert seen[0].startswith("See [report.md](artifact://art_")
+        assert seen == [seen[0]] * 2
+
+
+def texts_of(client: Client, turn_card_id: str) -> list[str]:
+    """Return the text of each message of a turn."""
+    messages = [
+        frame["envelope"]["card_id"]
+        for frame in client.frames
+        if frame["type"] == "card.add"
+        and frame["envelope"]["card_kind"] == "message"
+        and frame["envelope"]["parent_card_id"] == turn_card_id
+    ]
+    return [
+        "".join(
+            frame["payload"]["chunk"]
+            for frame in client.frames
+            if frame["type"] == "card.append"
+            and frame["envelope"]["card_id"] == message
+        )
+        for message in messages
+    ]

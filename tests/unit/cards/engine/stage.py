@@ -26,6 +26,7 @@ from cards.ports import Settlement, StoredArtifact
 from cards.protocol.card_tree import CardTree
 from cards.protocol.json_form import JSONValue
 from cards.protocol.kinds import CardKind, CloseStatus
+from cards.protocol.mentions import KnownArtifacts
 from cards.protocol.payloads import TurnPayload, UserInput
 from cards.protocol.wire_schema import wire_schema
 from tests.clock import FakeClock
@@ -190,13 +191,17 @@ def settlement(kind: str, decision: str, payload: dict[str, JSONValue]) -> Settl
 class FakeArtifactDesk:
     """Keeps files in memory.
 
+    Args:
+        known: Told of them, for messages to mention.
+
     Attributes:
         kept: Bytes of the versions of each name, oldest first.
         icon: Of the next files.
         refusal: Raised instead of keeping anything.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: KnownArtifacts) -> None:
+        self._known = known
         self.kept: dict[str, list[bytes]] = {}
         self.files: list[MadeFile] = []
         self.icon = b""
@@ -211,9 +216,11 @@ class FakeArtifactDesk:
         content = b"".join(file.pieces)
         versions = self.kept.setdefault(file.name, [])
         versions.append(content)
+        artifact_id = f"art_{list(self.kept).index(file.name) + 1}"
+        self._known.learn(artifact_id, file.name)
         return show(
             StoredArtifact(
-                artifact_id=f"art_{list(self.kept).index(file.name) + 1}",
+                artifact_id=artifact_id,
                 version=len(versions),
                 name=file.name,
                 type=file.type or "file",
@@ -259,6 +266,7 @@ class Stage:
             on_failed=lambda error: None,
         )
         self.tree = CardTree(used_ids)
+        self.known = KnownArtifacts()
         self.builder = Builder(
             session_id="sess_1",
             trace_id="tr_1",
@@ -267,6 +275,7 @@ class Stage:
             now_ms=self.clock,
             entropy=Entropy(),
             tick_interval_ms=tick_interval_ms,
+            known=self.known,
         )
         self._shows_exceptions = shows_exceptions
         self._topics = set() if topics is None else topics
@@ -281,7 +290,7 @@ class Stage:
             CardKind.TURN, payload, card_id="turn_1", parent=None, agent_run_id="run_1"
         )
         self.desk = FakeDesk()
-        self.artifacts = FakeArtifactDesk()
+        self.artifacts = FakeArtifactDesk(self.known)
         self.context = Context(
             builder=self.builder,
             desk=self.desk,

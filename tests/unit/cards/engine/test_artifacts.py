@@ -1,5 +1,6 @@
 """Files that engines make: their cards, and who names them."""
 
+import contextlib
 import io
 from base64 import b64encode
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 from cards.engine import Artifact, EngineError
+from cards.engine.block import close_open_below
+from cards.protocol.kinds import CloseStatus
 from tests.unit.cards.engine.stage import Log, Stage
 
 
@@ -239,3 +242,95 @@ class TestArtifactRefs:
             "mime_type": "text/plain",
             "size_bytes": 0,
         }
+
+
+class TestMentions:
+    """Ruling E21; EMIT 13; HC-48, HC-49."""
+
+    async def test_become_links_across_chunks(self, stage: Stage) -> None:
+        await stage.turn.artifact("report.md", "text")
+        async with stage.turn.message() as message:
+            for chunk in ("Done: rep", "or", "t.m", "d", ". Bye"):
+                await message.text(chunk)
+
+        text = (await stage.log()).text(message.card_id)
+        assert text == "Done: [report.md](artifact://art_1). Bye"
+
+    async def test_are_known_from_when_they_are_kept(self, stage: Stage) -> None:
+        async with stage.turn.message() as message:
+            await message.text("I write report.md now.\n\n")
+            await stage.turn.artifact("report.md", "text")
+            await message.text("See report.md!\n")
+
+        text = (await stage.log()).text(message.card_id)
+        assert text == (
+            "I write report.md now.\n\nSee [report.md](artifact://art_1)!\n"
+        )
+
+    @pytest.mark.parametrize("is_failing", [False, True])
+    async def test_held_back_go_before_the_close_however_it_comes(
+        self, stage: Stage, *, is_failing: bool
+    ) -> None:
+        await stage.turn.artifact("report.md", "text")
+        with contextlib.suppress(ZeroDivisionError):
+            async with stage.turn.message() as message:
+                await message.text("See report.md")
+                if is_failing:
+                    raise ZeroDivisionError
+
+        log = await stage.log()
+        assert log.text(message.card_id) == "See [report.md](artifact://art_1)"
+        assert [f["type"] for f in log.of(message.card_id)][-1] == "card.close"
+
+    async def test_held_back_go_before_a_close_from_above(self, stage: Stage) -> None:
+        """Rulings E10, E13: by an interrupt or the watchdog."""
+        await stage.turn.artifact("report.md", "text")
+        message = await stage.turn.message().__aenter__()
+        await message.text("See report.m")
+
+        close_open_below(stage.builder, stage.turn_card, CloseStatus.CANCELLED, None)
+
+        log = await stage.log()
+        assert log.text(message.card_id) == "See report.m"
+        assert log.closing(message.card_id) == {"status": "cancelled"}
+
+    async def test_are_what_was_said(self, stage: Stage) -> None:
+        """The next turns are shown the words as the log has them."""
+        await stage.turn.artifact("report.md", "text")
+        async with stage.turn.message() as message:
+            await message.text("See report")
+            await message.text(".md")
+            await message.text("")
+
+        log = await stage.log()
+        assert stage.context.said_text == "See [report.md](artifact://art_1)"
+        assert stage.context.said_text == log.text(message.card_id)
+
+    async def test_of_the_user_stay_what_was_said(self, stage: Stage) -> None:
+        await stage.turn.artifact("report.md", "text")
+        async with stage.turn.message(role="user") as message:
+            await message.text("Change report.md!")
+
+        log = await stage.log()
+        assert log.text(message.card_id) == "Change report.md!"
+        assert stage.context.heard_texts == ["Change report.md!"]
+
+    async def test_in_thinking_and_tool_input_stay(self, stage: Stage) -> None:
+        await stage.turn.artifact("report.md", "text")
+        async with stage.turn.message() as message:
+            await message.tool_input('{"path":"report.md"}')
+            async with stage.turn.thinking() as thinking:
+                await thinking.text("report.md is next")
+
+        log = await stage.log()
+        assert log.text(message.card_id) == '{"path":"report.md"}'
+        assert log.text(thinking.card_id) == "report.md is next"
+
+    async def test_held_back_are_a_sign_of_life(self, stage: Stage) -> None:
+        """Ruling E13: a message whose words wait is not silent."""
+        await stage.turn.artifact("report.md", "text")
+        async with stage.turn.message() as message:
+            stage.clock.now_ms += 1000
+            await message.text("report.m")
+
+            assert message.card.last_event_ms == stage.clock.now_ms
