@@ -325,7 +325,8 @@ class PendingWaitAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(self._list_url())
 
     def _done(self, request: HttpRequest, wait: PendingWait, what: str) -> HttpResponse:
-        messages.success(request, f"{wait.request_id}: {what}.")
+        # Named first: the admin begins a message with a capital, which an id has not.
+        messages.success(request, f"Prompt {wait.request_id}: {what}.")
         return HttpResponseRedirect(self._list_url())
 
     @staticmethod
