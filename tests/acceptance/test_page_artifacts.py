@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.acceptance.page_files import artifact_card, open_file, panel, say_files
+from tests.acceptance.page_files import (
+    artifact_card,
+    attach,
+    chips,
+    open_file,
+    panel,
+    say_files,
+    wait_for_uploads,
+)
 from tests.acceptance.page_parts import (
     card,
+    composer,
     session_of,
 )
-from tests.acceptance.page_script import SESSION, Script
+from tests.acceptance.page_script import SESSION, Script, error
 from tests.acceptance.page_shelf import REPORT, PageShelf, paper, picture
 from tests.acceptance.scripted_server import Show
 
@@ -437,19 +446,33 @@ class TestPanel:
 
         expect(panel(page)).to_be_hidden()
 
-    def test_closes_when_the_session_is_gone(
+    def test_closes_when_the_session_is_deleted(
         self, page: Page, show: Show, shelf: PageShelf
     ) -> None:
-        """Spec: Ruling E5."""
+        """Words that were not sent are the user's, and files were the session's.
+
+        Spec: Ruling E5.
+        """
         server = say_files(show, "See [report.md](artifact://art_md).")
+        attach(page, "a.txt")
+        wait_for_uploads(page, shelf, 1)
+        shelf.accept("art_a", "a.txt")
+        composer(page).fill("What I was about to say")
         card(page, "m").get_by_role("button", name="report.md").click()
         expect(panel(page)).to_contain_text("Three files.")
 
         page.route("**/snapshot", lambda route: route.fulfill(status=404))
+        deleted = error("user_aborted", "x", "Deleted.", code="SESSION_DELETED")
+        server.tell("error", error=deleted)
         server.tell("resume_failed", reason="session_not_found")
 
         expect(panel(page)).to_be_hidden()
-        expect(page.locator("#notices")).to_contain_text("does not exist")
+        notices = page.locator("#notices").get_by_role("alert")
+        expect(notices).to_have_count(1)
+        expect(notices).to_contain_text("This conversation was deleted.")
+        expect(composer(page)).to_have_value("What I was about to say")
+        expect(composer(page)).to_be_focused()
+        expect(chips(page)).to_have_count(0)
 
 
 class TestAnnouncements:

@@ -50,7 +50,7 @@ export class Conversation {
         onStopping: handlers.onStopping,
         onAnswers: (answers) => this.#noteAnswers(answers),
         onAnswerTooLate: handlers.onAnswerTooLate,
-        onLost: handlers.onLost,
+        onLost: (reason) => this.#lose(reason),
       },
     });
   }
@@ -170,6 +170,12 @@ export class Conversation {
     this.state = loadSnapshot(this.state, snapshot);
     this.#handlers.onReset();
     this.#handlers.onChange(this.state, new Set(this.state.cards.keys()));
+  }
+
+  /** What was told before tells why. */
+  #lose(reason) {
+    this.#apply();
+    this.#handlers.onLost(reason);
   }
 
   #catchUp() {

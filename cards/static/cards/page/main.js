@@ -10,7 +10,7 @@ import { copyCode } from './code.js';
 import { Composer } from './composer.js';
 import { ConnectionChip } from './connection_chip.js';
 import { Conversation } from './conversation.js';
-import { forgetDrafts, joined } from './drafts.js';
+import { draftOf, forgetDrafts, joined, keepDraft } from './drafts.js';
 import { icon } from './icons.js';
 import { Notices } from './notices.js';
 import { drawPending } from './pending.js';
@@ -25,6 +25,9 @@ import { drawTopbar } from './topbar.js';
 import { workOf } from './work.js';
 
 const ANSWER_TOO_LATE = 'Your answer had no effect: the question was already answered or has expired.';
+
+const DELETED = 'This conversation was deleted.';
+const UNKNOWN = 'This conversation does not exist, or is not yours to see.';
 
 const part = (id) => document.getElementById(id);
 
@@ -239,9 +242,16 @@ class Page {
 
   /** Nothing can be said to a session that is not there: begin a new one. */
   showLost() {
+    const { sessionId, state } = this.conversation;
+    const isDeleted = state.errors.some(({ error }) => error.code === 'SESSION_DELETED');
     replaceSession('');
     this.open('');
-    this.notices.add('This conversation does not exist, or is not yours to see.');
+    // Files went with their session; words may still be said.
+    this.composer.giveBack(draftOf(sessionId));
+    keepDraft(sessionId, '');
+    this.attachments.forget(sessionId);
+    this.sidebar.forget(sessionId);
+    this.notices.add(isDeleted ? DELETED : UNKNOWN);
   }
 
   /** A new conversation gets its address with its first message. */

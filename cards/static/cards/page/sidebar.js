@@ -71,6 +71,12 @@ export class Sidebar {
     this.#draw();
   }
 
+  /** Leave out a conversation that is gone. @param {string} sessionId */
+  forget(sessionId) {
+    this.#sessions = this.#sessions.filter((session) => session.session_id !== sessionId);
+    this.#draw();
+  }
+
   /** Load the first page of the list again, soon. */
   refresh() {
     this.#loadIn(REFRESH_DELAY_MS);

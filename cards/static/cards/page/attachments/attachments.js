@@ -128,6 +128,17 @@ export class Attachments {
     this.#changed(this.#shown);
   }
 
+  /** Let go of those of a session that is gone. @param {string} sessionId */
+  forget(sessionId) {
+    const entries = this.#bySession.get(sessionId)?.entries ?? [];
+    for (const entry of entries) {
+      entry.isRemoved = true;
+      entry.cancel?.();
+    }
+    this.#bySession.delete(sessionId);
+    keepDraft(nameOf(sessionId), '');
+  }
+
   /** Keep them for when the session is shown again, with others before them. */
   keep(files = []) {
     keepFiles(this.#shown, files);
@@ -169,6 +180,7 @@ export class Attachments {
       Object.assign(entry, { state: 'ready', attached, name: attached.name, file: null });
       this.#handlers.say(`${shownName(attached.name)} is attached.`);
     } catch (error) {
+      if (entry.isRemoved) return;
       const trouble = error.user_message || error.message;
       Object.assign(entry, { state: 'failed', trouble });
       this.#handlers.say(`${shownName(entry.name)} is not attached. ${trouble}`);
