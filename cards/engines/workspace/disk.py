@@ -156,11 +156,9 @@ class Disk:
             content = _read(file, cap_bytes + 1)
         is_cut = len(content) > cap_bytes
         content = content[:cap_bytes]
-        if b"\0" in content[:_SNIFF_BYTES]:
-            raise NotText(name)
         return TextFile(
             path="/".join(parts),
-            text=_decode(content, is_cut=is_cut),
+            text=text_in(content, is_cut=is_cut),
             size_bytes=max(size_bytes, len(content)),
             is_cut=is_cut,
         )
@@ -301,7 +299,18 @@ def _read(file: int, size: int) -> bytes:
         return stream.read(size)
 
 
-def _decode(content: bytes, *, is_cut: bool) -> str:
+def text_in(content: bytes, *, is_cut: bool) -> str:
+    """Return the text of a file.
+
+    Args:
+        content: Its bytes, or its first ones.
+        is_cut: Whether there are more.
+
+    Raises:
+        NotText: It is binary or not UTF-8.
+    """
+    if b"\0" in content[:_SNIFF_BYTES]:
+        raise NotText
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
-from cards.engine import Engine, Turn
+from cards.engine import Engine, FileBlock, Turn
+from cards.engines.workspace.attached import look_at_files
 from cards.engines.workspace.choosing import Chooser, Request
 from cards.engines.workspace.commands import (
     AppendText,
@@ -91,7 +92,8 @@ class WorkspaceEngine(Engine):
     async def run(self, turn: Turn) -> None:
         """Answer one user message, or go on with an answer that came late.
 
-        See `manual.MANUAL` for what is understood.
+        See `manual.MANUAL` for what is understood. Of a message with files these are
+        looked at, and the words beside them are none of the commands.
         """
         text = turn.input.text
         if turn.turn_no == 1:
@@ -99,6 +101,10 @@ class WorkspaceEngine(Engine):
         root = self._workspace.disk.root
         await self._workspace.off_loop(fill_once, root, example_files())
         told = turn.input.continuation
+        files = [each for each in turn.input.blocks if isinstance(each, FileBlock)]
+        if files and told is None:
+            await look_at_files(turn, self._workspace, files)
+            return
         request = (
             Request(command=parse(text), said=text)
             if told is None

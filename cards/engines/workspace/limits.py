@@ -12,6 +12,8 @@ class Limits:
 
     #: Bytes of a file that `read` shows.
     read_bytes: int = 256 * KIB
+    #: Files of one message that are looked at.
+    attached_files: int = 10
     #: Bytes of a file that `stream` recites.
     stream_bytes: int = 1024 * KIB
     #: Bytes of a file that `search`, `count` and `summarise` look into.

@@ -11,6 +11,7 @@ from cards.engine import (
     Answer,
     Continuation,
     EngineError,
+    FileBlock,
     Permission,
     Turn,
 )
@@ -255,9 +256,10 @@ class RecordedTurn(RecordedScope):
         turn_no: int,
         continuation: Continuation | None,
         session_id: str,
+        files: Sequence[FileBlock],
     ) -> None:
         super().__init__(recorder, None)
-        self.input = SimpleNamespace(text=text, continuation=continuation)
+        self.input = SimpleNamespace(text=text, blocks=files, continuation=continuation)
         self.turn_no = turn_no
         self.session_id = session_id
 
@@ -272,7 +274,8 @@ def recorded_turn(
     turn_no: int = 1,
     continuation: Continuation | None = None,
     session_id: str = "sess_1",
+    files: Sequence[FileBlock] = (),
 ) -> Turn:
     """Return a turn that writes into `recorder`."""
-    turn = RecordedTurn(recorder, text, turn_no, continuation, session_id)
+    turn = RecordedTurn(recorder, text, turn_no, continuation, session_id, files)
     return cast("Turn", turn)
