@@ -18,6 +18,18 @@ FILES: dict[str, str | bytes] = {
     "empty.txt": "",
 }
 
+#: Names of which Markdown or a page could make something else.
+NAMES = (
+    "a](javascript:top.owned=1) [b.md",
+    "<img src=x onerror=top.owned=1>.md",
+    '"onmouseover="top.owned=1".md',
+    "*a* _b_ `c` ~d~ |e|.md",
+    "![x](beacon.png).md",
+    "&lt;b&gt; &amp;.md",
+    "\\[a\\].md",
+    "实验 记录 é 😀.pdf",
+)
+
 
 class FileEngine(PageEngine):
     """Makes files, and says what is in those of the user."""
@@ -37,13 +49,19 @@ class FileEngine(PageEngine):
             )
             tool.result(f"{report.size_bytes} bytes", artifacts=[report])
         async with turn.message() as message:
-            await message.text(f"It is in [report.md]({report.uri}).")
+            await message.text("It is in rep")
+            await message.text("ort.md.")
 
     async def play_files(self, turn: Turn, _rest: str) -> None:
         async with turn.message() as message:
             for name, content in FILES.items():
-                artifact = await turn.artifact(name, content)
-                await message.text(f"- [{name}]({artifact.uri})\n")
+                await turn.artifact(name, content)
+                await message.text(f"- {name}\n")
+
+    async def play_names(self, turn: Turn, _rest: str) -> None:
+        made = [await turn.artifact(name, "words") for name in NAMES]
+        async with turn.message() as message:
+            await message.text("".join(f"1. {each.name} is there\n" for each in made))
 
     async def play_read(self, turn: Turn, _rest: str) -> None:
         async with turn.message() as message:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Error, FilePayload, Locator, Page, expect
 
-from tests.acceptance.page_file_engine import FILES
+from tests.acceptance.page_file_engine import FILES, NAMES
 from tests.acceptance.page_files import chips, panel
 from tests.acceptance.page_parts import is_connected, kinds, say, session_of
 from tests.acceptance.page_shelf import picture
@@ -153,6 +153,26 @@ class TestKinds:
         assert card.locator("img").evaluate("image => image.naturalWidth") > 0
         opened = open_by_mention(turn, "chart.png")
         expect(opened.get_by_role("img")).to_have_js_property("naturalWidth", 300)
+
+
+class TestNames:
+    def test_are_linked_as_they_are_whatever_is_in_them(self, page: Page) -> None:
+        """Spec: EMIT 13; Ruling E21; field cases FR-111, FR-117, FR-119."""
+        begin(page)
+        turn = ask_for(page, "names")
+        names = turn.locator(".artifact strong").all_inner_texts()
+        assert len(names) == len(NAMES)
+
+        said = turn.locator('[data-card-kind="message"]')
+        expect(said.get_by_role("listitem")).to_have_count(len(NAMES))
+        expect(said.locator("[href], img")).to_have_count(0)
+        for line, name in zip(said.get_by_role("listitem").all(), names, strict=True):
+            expect(line).to_have_text(f"{name} is there")
+            mention = line.get_by_role("button")
+            expect(mention).to_have_text(name)
+            mention.click()
+            expect(panel(page).get_by_role("heading")).to_have_text(name)
+        assert page.evaluate("window.owned") is None
 
 
 class TestUploads:
