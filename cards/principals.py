@@ -5,6 +5,7 @@
 | `user:7` | the Django user with that primary key |
 | `browser:<digest>` | an anonymous browser, known by its session cookie |
 | `anonymous` | clients without cookie or token, all together |
+| "" | nobody: the session is being deleted |
 
 Spec: Ruling E27.
 """
@@ -15,6 +16,9 @@ from typing import Final, NewType
 Principal = NewType("Principal", str)
 
 ANONYMOUS: Final = Principal("anonymous")
+
+#: Owns what is being deleted; no request speaks for it.
+NOBODY: Final = Principal("")
 
 
 def user_principal(user_pk: int) -> Principal:

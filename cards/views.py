@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cards.clock import utc_now
+from cards.deletion import delete_session
 from cards.paging import next_url, read_cursor
 from cards.permissions import OwnsSessions, principal_of
 from cards.ports import PromptBook
@@ -110,13 +111,22 @@ class SessionList(APIView):
 
 
 class SessionDetail(_SessionView):
-    """One own session."""
+    """One own session, to be looked at or deleted."""
 
     def get(self, request: Request, session_id: str) -> Response:
         """Return the session as it stands in the list."""
         record = self.record(request, session_id)
         is_running = record.pk in running_sessions([record.pk])
         return Response(_session_json(record, newest_seq(record.pk), is_running))
+
+    def delete(self, request: Request, session_id: str) -> Response:
+        """Delete the session with everything that belongs to it: 204.
+
+        Its running turn is stopped, and clients that follow it are told.
+        """
+        if not delete_session(self.record(request, session_id).pk):
+            raise NotFound("there is no such session")
+        return Response(status=204)
 
 
 class SnapshotView(_SessionView):

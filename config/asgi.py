@@ -21,6 +21,7 @@ from cards.address_guard import AddressGuard, address_for_logs
 from cards.consumers import CardConsumer
 from cards.protocol.close_codes import CloseCode
 from cards.routing import websocket_routes
+from cards.signals import session_deleted
 from cards.transport.daphne import install, sockets
 from cards.transport.daphne_http import BoundedBodies
 from config.wiring import admission, frame_limits, hub
@@ -58,7 +59,13 @@ def go_on(session_pk: int, **_: object) -> None:
     hub().nudge(session_pk)
 
 
+def forget(session_pk: int, **_: object) -> None:
+    """End what runs of a session that was deleted, and tell its clients."""
+    hub().forget(session_pk)
+
+
 settled.connect(go_on, dispatch_uid="config.asgi.go_on")
+session_deleted.connect(forget, dispatch_uid="config.asgi.forget")
 
 
 async def stop() -> None:

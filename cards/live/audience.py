@@ -31,6 +31,9 @@ class Follower(Protocol):
             newest: Seq behind which the client goes on.
         """
 
+    def tell_deleted(self) -> None:
+        """Tell this client that the session is deleted."""
+
 
 class Audience:
     """The followers of one session.
@@ -76,3 +79,8 @@ class Audience:
         """Tell of another trace; see `Follower.greet_anew`."""
         for follower in tuple(self.followers):
             follower.greet_anew(newest, prompts)
+
+    def tell_deleted(self) -> None:
+        """Tell that the session is deleted."""
+        for follower in tuple(self.followers):
+            follower.tell_deleted()

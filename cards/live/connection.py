@@ -12,12 +12,14 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import Error as DatabaseError
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from cards.clock import now_ms
 from cards.database import run_in_database
+from cards.live.errors import session_deleted
 from cards.live.hub import Hub
 from cards.live.session import LiveSession
 from cards.operations import (
@@ -261,6 +263,18 @@ class Connection:
             self._tell_opened(self._live, newest, prompts)
             self.pump()
 
+    def tell_deleted(self) -> None:
+        """See `Follower.tell_deleted`. Spec: Ruling E5."""
+        if self._live is not None:
+            self.tell_error(session_deleted())
+            self._tell(
+                SessionEventKind.RESUME_FAILED,
+                ResumeFailedInner(
+                    trace_id=self._live.trace_id,
+                    reason=ResumeFailure.SESSION_NOT_FOUND,
+                ),
+            )
+
     async def _greet(self, live: LiveSession) -> None:
         """Bind the client to a session, tell it so, and show what it is asked.
 
@@ -394,6 +408,8 @@ class Connection:
     def _bound(self) -> LiveSession:
         if self._live is None:
             raise RuntimeError("the connection was not opened")
+        if self._live.is_gone:
+            raise _session_not_found()
         return self._live
 
     async def _create(self, message: SessionCreate) -> None:
@@ -510,9 +526,10 @@ class Connection:
         self.pump()
 
     async def _session_of_trace(self, trace_id: str) -> LiveSession | None:
-        if trace_id == self._bound.trace_id:
-            return self._bound
-        if self._named_session or self._bound.record is not None:
+        live = self._live
+        if live is None or trace_id == live.trace_id:
+            return live
+        if self._named_session or live.record is not None:
             return None
         # A client that kept only its trace: nothing binds this connection yet.
         return await self._hub.attach_to_trace(trace_id, self._principal)
@@ -528,6 +545,9 @@ def _error_of(error: Exception) -> ErrorInfo:
     """Return what a client is told when its frame had no effect."""
     if isinstance(error, RemoteProtocolError):
         return error.error
+    if isinstance(error, ObjectDoesNotExist):
+        # Deleted meanwhile; who follows it is about to be told.
+        return _session_not_found().error
     if isinstance(error, DatabaseError):
         logger.error("a client frame met a database that is away", exc_info=error)
         return make_error(

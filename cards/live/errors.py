@@ -55,3 +55,13 @@ def saving_fails() -> ErrorInfo:
         code="LOG_UNAVAILABLE",
         user_message="Your conversation cannot be saved right now.",
     )
+
+
+def session_deleted() -> ErrorInfo:
+    """Return what clients are told whose session was deleted."""
+    return make_error(
+        ErrorType.USER_ABORTED,
+        "the session was deleted with everything that belongs to it",
+        code="SESSION_DELETED",
+        user_message="This conversation was deleted.",
+    )

@@ -13,6 +13,7 @@ from django.db import Error as DatabaseError
 
 from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
+from cards.deletion import deleted_among
 from cards.live.membership import Membership
 from cards.live.runtime_settings import RuntimeSettings
 from cards.live.services import SessionServices
@@ -218,7 +219,12 @@ class Hub:
         """Let a session go once nobody follows it and nothing runs in it."""
         if not live.is_idle:
             return
-        self._sessions.pop((live.principal, live.session_id), None)
+        self._drop(live)
+
+    def _drop(self, live: LiveSession) -> None:
+        # Another one of the same name may have come after a deletion.
+        if self._sessions.get((live.principal, live.session_id)) is live:
+            del self._sessions[live.principal, live.session_id]
         self._awaited.discard(live)
         if live.record is not None:
             self._stored.pop(live.record.pk, None)
@@ -258,6 +264,8 @@ class Hub:
         await self._membership.join()
         await self._membership.renew()
         await self._look_for_replaced()
+        for session_pk in await run_in_database(deleted_among, list(self._stored)):
+            self._end(session_pk)
 
     async def _look_for_replaced(self) -> None:
         """Stop what others took over while this process stood still for too long.
@@ -404,13 +412,34 @@ class Hub:
             self._services.doorbell.call(session_pk)
             self._in_background(self._take_over_by_pk(session_pk))
 
+    def forget(self, session_pk: int) -> None:
+        """Say from any thread that a session is deleted."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._forgotten, session_pk)
+
+    def _forgotten(self, session_pk: int) -> None:
+        self._end(session_pk)
+        self._services.doorbell.call(session_pk)
+
+    def _end(self, session_pk: int) -> None:
+        live = self._stored.get(session_pk)
+        if live is not None:
+            self._drop(live)
+            live.end()
+
     def _rung(self, newest: dict[int, int], called: Sequence[int]) -> None:
         for pk, seq in newest.items():
             if pk in self._stored:
                 self._in_background(self._stored[pk].look_at_log(seq))
         for pk in called:
             if pk in self._stored:
-                self._in_background(self._stored[pk].look_for_work())
+                self._in_background(self._heed_call(pk))
+
+    async def _heed_call(self, session_pk: int) -> None:
+        if session_pk in self._stored:
+            await self._stored[session_pk].look_for_work()
+        if await run_in_database(deleted_among, [session_pk]):
+            self._end(session_pk)
 
     def look_at(self, live: LiveSession) -> None:
         """Have the followers of a session shown what other workers wrote of it."""

@@ -97,6 +97,7 @@ class LiveSession:
             record.trace_id if record else mint_trace_id(services.entropy.hex)
         )
         self.audience = Audience(newest)
+        self.is_gone = False
         self._services = services
         self._on_stored = on_stored
         self._runtime: SessionRuntime | None = None
@@ -486,6 +487,12 @@ class LiveSession:
             logger.warning("session %s was taken by another worker", self.session_id)
             self._let_go()
             await self.look_at_log()
+
+    def end(self) -> None:
+        """Stop what runs here, and tell those who follow: the session is deleted."""
+        self.is_gone = True
+        self._let_go()
+        self.audience.tell_deleted()
 
     def _let_go(self) -> None:
         runtime = self._runtime

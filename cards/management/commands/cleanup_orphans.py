@@ -11,6 +11,7 @@ from django.db import Error as DatabaseError
 
 from cards.cleaners import Allowance, Cleaned, registered_cleaners
 from cards.clock import utc_now
+from cards.deletion import remove_deleted
 from cards.live.orphans import Found, OrphanCleanup
 from cards.live.visiting import visiting_worker
 from cards.log.writer import LogWriteFailed
@@ -24,7 +25,8 @@ class Command(BaseCommand):
 
     help = (
         "Close the cards of turns whose worker is gone (queued messages stay), and"
-        " remove files without rows and rows without files."
+        " remove what is left of deleted sessions, files without rows and rows without"
+        " files."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,6 +44,7 @@ class Command(BaseCommand):
         is_dry_run: bool = options["dry_run"]
         try:
             found = asyncio.run(_close_lost(is_dry_run=is_dry_run))
+            deleted = remove_deleted(is_dry_run=is_dry_run)
             cleaned = _remove_leftovers(utc_now(), is_dry_run=is_dry_run)
         except (DatabaseError, LogWriteFailed, OSError) as error:
             raise CommandError(f"cleanup_orphans: {error}") from error
@@ -49,6 +52,7 @@ class Command(BaseCommand):
             "sessions": found.sessions,
             "turns": found.turns,
             "cards": found.cards,
+            "deleted": deleted,
             **cleaned.counts,
         }
         line = " ".join(f"{word}={count}" for word, count in counts.items())

@@ -65,12 +65,14 @@ class TestCleanupOrphans:
         async with running_house(lease_s=0) as gone, running_house() as alive:
             await busy(gone, "sess_1", "sess_2")
             await busy(alive, "sess_3")
-            line = f"cleanup_orphans: sessions=2 turns=2 cards=6 {NO_FILES}\n"
+            line = f"cleanup_orphans: sessions=2 turns=2 cards=6 deleted=0 {NO_FILES}\n"
 
             assert await command("--dry-run") == line
             assert await run_in_database(Worker.objects.count) == 2
             assert await command() == line
-            nothing = f"cleanup_orphans: sessions=0 turns=0 cards=0 {NO_FILES}\n"
+            nothing = (
+                f"cleanup_orphans: sessions=0 turns=0 cards=0 deleted=0 {NO_FILES}\n"
+            )
             assert await command() == nothing
 
             for session_id, status in (("sess_1", "failed"), ("sess_3", "open")):
