@@ -197,6 +197,7 @@ class TestDecodeInline:
         "data",
         [
             *("A", "QQ", "QQ=", "QQ===", "QQ==QQ==", "Q Q=", "QQ==\n", "-_-_", "é==="),
+            *("AAAA=", "AAAA====", "AAAAAAA=="),
             *("data:image/png;base64,QQ==", "=", "====", "Q=Q=", "\0\0\0\0"),
         ],
     )
@@ -208,10 +209,22 @@ class TestDecodeInline:
         assert caught.value.error.code == "INVALID_BASE64"
         assert field_of(caught.value.error) == "content[2].source.data"
 
-    @given(st.text())
+    @given(st.integers(min_value=0, max_value=4), st.booleans())
+    def test_decodes_large_files_in_pieces(self, more: int, is_padded: bool) -> None:
+        content = bytes(range(256)) * 600 + b"x" * more
+        data = base64.b64encode(content).decode()
+
+        assert decode_inline(data, "f") == content
+        with pytest.raises(RemoteProtocolError):
+            decode_inline(f"QQ=={data}" if is_padded else f"Q{data}", "f")
+        with pytest.raises(RemoteProtocolError):
+            decode_inline(f"{'A' * (64 * 1024 - 4)}QQ=={data}", "f")
+
+    @given(st.text() | st.text("AQ=", max_size=12))
     def test_never_breaks(self, data: str) -> None:
         with suppress(RemoteProtocolError):
-            assert decode_inline(data, "content[0]")
+            content = decode_inline(data, "content[0]")
+            assert len(data) == len(base64.b64encode(content))
 
 
 JSON = st.recursive(
