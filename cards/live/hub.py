@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 #: Seconds between two rounds: how late a lost ring is found out.
 ROUND_S = 1.0
 
-#: How far back a round looks; clocks of workers differ less.
+#: How far behind the last round one looks; clocks of workers differ less.
 RECENT = timedelta(seconds=10)
 
 #: How often within a lease it is renewed, and the lost are looked for.
@@ -130,6 +130,7 @@ class Hub:
         self._looking: set[LiveSession] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._resent: dict[str, datetime] = {}
+        self._looked_at = utc_now()
 
     @property
     def model(self) -> str:
@@ -243,7 +244,7 @@ class Hub:
             renewal_s = self._lease_s / RENEWALS_PER_LEASE
             self._tasks = [
                 # Apart from the others, which may take their time.
-                self._begin_rounds(self._renew, renewal_s),
+                self._begin_rounds(self.renew, renewal_s),
                 self._begin_rounds(self.find_the_lost, renewal_s),
                 self._begin_rounds(self.look_around, ROUND_S),
                 asyncio.create_task(self._doorbell.listen(self._rung)),
@@ -260,7 +261,15 @@ class Hub:
             look_again_and_again(look, pause_s=pause_s, what=LOOKED_AT)
         )
 
-    async def _renew(self) -> None:
+    async def renew(self) -> None:
+        """Say that this worker lives, and let go of what it has lost meanwhile.
+
+        Raises:
+            django.db.Error: The database is away.
+            OSError: The lock file cannot be made.
+
+        Spec: Ruling E14.
+        """
         await self._membership.join()
         await self._membership.renew()
         await self._look_for_replaced()
@@ -360,10 +369,10 @@ class Hub:
         for live in tuple(self._awaited):
             await live.look_for_row()
         await self._resend()
+        # This process or the database may have stood still since the last look.
+        since, now = self._looked_at - RECENT, utc_now()
         written = await run_in_database(
-            sessions_at_work,
-            self._membership.me.worker_id,
-            since=utc_now() - RECENT,
+            sessions_at_work, self._membership.me.worker_id, since=since
         )
         followed = [
             pk
@@ -375,6 +384,7 @@ class Hub:
             for pk, seq in newest.items():
                 if pk in self._stored:
                     await self._stored[pk].look_at_log(seq)
+        self._looked_at = now
 
     def _with_news(self, session_pks: list[int]) -> set[int]:
         settled = self._services.book.settlements(session_pks)

@@ -459,6 +459,8 @@ class PromptDesk:
         task = asyncio.create_task(self._run(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # Cancelled before it began, it would be missed as never awaited.
+        task.add_done_callback(lambda _: work.close())
 
     @staticmethod
     async def _run(work: Coroutine[None, None, None]) -> None:

@@ -88,7 +88,7 @@ class RuntimeOwner(Protocol):
     def trouble(self, error: ErrorInfo) -> None:
         """The log cannot be written."""
 
-    def lost(self, runtime: "SessionRuntime") -> None:
+    async def lost(self, runtime: "SessionRuntime") -> None:
         """This runtime is of no use any more: the session has another owner."""
 
     async def give_back(self, fence: int) -> list[TurnRecord] | None:
@@ -338,17 +338,24 @@ class SessionRuntime:
         try:
             await self._run_all()
         except _Replaced:
-            self._owner.lost(self)
+            await self._lose()
         except Exception:
             logger.exception("the runtime of session %s broke down", self._name)
             # Whoever takes the session next finds the turn lost, and closes it.
-            self._owner.lost(self)
+            await self._lose()
             await self._owner.abandon(self.fence)
         finally:
             await self._desk.close()
             await self._artifacts.close()
             self._worker = None
             self._log.builder.stop()
+        if self._queue and not (self._is_replaced or self._is_stopping):
+            # Accepted under a new hold while the desk was closed.
+            self.take_up(())
+
+    async def _lose(self) -> None:
+        self._is_replaced = True
+        await self._owner.lost(self)
 
     async def _run_all(self) -> None:
         while not self._is_stopping:
@@ -362,6 +369,8 @@ class SessionRuntime:
             if self._queue or self._is_stopping:
                 continue
             left = await self._given_back()
+            if self._is_replaced:
+                raise _Replaced
             if left is None and not self._queue and not self._must_settle:
                 return
             # More came, or the session was taken again.

@@ -54,6 +54,7 @@ from cards.queries import (
     read_news,
     read_page,
 )
+from cards.rounds import look_once
 from cards.transport import Batch
 
 logger = logging.getLogger(__name__)
@@ -270,7 +271,8 @@ class LiveSession:
     async def _see_to(self, accepted: AcceptedTurn) -> None:
         if accepted.hold is not None:
             runtime = await self._runtime_of(
-                accepted.hold, accepted_no=accepted.turn.turn_no
+                accepted.hold,
+                accepted_no=accepted.turn.turn_no if accepted.is_new else inf,
             )
             runtime.take_up([accepted.turn] if accepted.is_new else [])
         elif accepted.is_new:
@@ -537,11 +539,12 @@ class LiveSession:
         """See `RuntimeOwner.trouble`."""
         self.audience.report_trouble(error)
 
-    def lost(self, runtime: SessionRuntime) -> None:
-        """See `RuntimeOwner.lost`."""
+    async def lost(self, runtime: SessionRuntime) -> None:
+        """See `RuntimeOwner.lost`; the followers go on with what the next one wrote."""
         self._replaced.discard(runtime)
         if self._runtime is runtime:
             self._runtime = None
+        await look_once(self.look_at_log(), what="frames of another worker")
 
     async def give_back(self, fence: int) -> list[TurnRecord] | None:
         """See `RuntimeOwner.give_back`."""

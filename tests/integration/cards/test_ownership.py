@@ -5,44 +5,77 @@ Spec: Rulings E8, E9, E10, E14, E23, E26; design.md 4.
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 import pytest_asyncio
 from channels.layers import InMemoryChannelLayer
 
+from cards.clock import utc_now
 from cards.database import run_in_database
 from cards.engine import Turn
 from cards.models import Injection, Session, Worker
 from cards.models import Turn as TurnRow
-from cards.queries import fold_cards, unfinished_turns
+from cards.queries import fold_cards, newest_seq, unfinished_turns
 from tests.integration.cards.conftest import make_session
 from tests.integration.cards.house import (
+    PATIENCE_S,
     Client,
     House,
     running_house,
     until_at_rest,
 )
 
+HOUR = timedelta(hours=1)
+
 #: How the two workers hear of each other: by rings, or by looking alone.
 WAYS = ["rung", "looking"]
 
 
 class Waiting:
-    """A play that says when it is inside, and goes on when it may."""
+    """A play that says when it is inside, and goes on when it may.
+
+    Attributes:
+        is_over: Set when it ended, however.
+    """
 
     def __init__(self, house: House) -> None:
         self.is_inside = asyncio.Event()
         self.goes_on = asyncio.Event()
+        self.is_over = asyncio.Event()
         self.runs = 0
         house.engine.plays["wait"] = self
 
     async def __call__(self, turn: Turn) -> None:
         self.runs += 1
-        async with turn.message() as message, turn.tool("Bash"):
+        try:
+            async with turn.message() as message, turn.tool("Bash"):
+                await turn.flush()
+                self.is_inside.set()
+                await self.goes_on.wait()
+                await message.text("late")
+        finally:
+            self.is_over.set()
+
+    async def until_over(self) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await self.is_over.wait()
+
+
+class Stubborn(Waiting):
+    """A play that does not let itself be cancelled, and says something for it."""
+
+    async def __call__(self, turn: Turn) -> None:
+        async with turn.message() as message:
             await turn.flush()
             self.is_inside.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
             await self.goes_on.wait()
-            await message.text("late")
+            with suppress(Exception):
+                await message.text("late")
+        self.is_over.set()
 
 
 @pytest_asyncio.fixture(params=WAYS)
@@ -75,6 +108,39 @@ async def statuses(house: House) -> list[tuple[str, str]]:
     assert record is not None
     fold = await run_in_database(fold_cards, record.pk)
     return [(card.card_id, card.status) for card in fold.cards()]
+
+
+def newest_of_log() -> int:
+    return newest_seq(Session.objects.get().pk)
+
+
+def prompts_of(client: Client) -> list[str]:
+    return [
+        frame["payload"]["request_id"]
+        for frame in client.frames
+        if frame["type"] == "prompt.user"
+    ]
+
+
+def replies_of(client: Client) -> list[str]:
+    return [
+        frame["payload"]["decision"]
+        for frame in client.frames
+        if frame["type"] == "prompt.reply"
+    ]
+
+
+def queues_of(client: Client) -> list[list[str]]:
+    inners = [frame["payload"].get("inner", {}) for frame in client.logged]
+    return [
+        [message["event_id"] for message in inner["queue"]]
+        for inner in inners
+        if "queue" in inner
+    ]
+
+
+def end_turn_c1() -> None:
+    TurnRow.objects.filter(event_id="c1").update(state=TurnRow.State.ENDED)
 
 
 async def owner() -> str:
@@ -139,6 +205,135 @@ class TestLostWorker:
         assert len(await statuses(heir)) == 3
         log = await heir.log()
         assert not any(b"late" in frame for frame in log)
+
+    async def test_stops_its_work_once_it_wakes(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """It may have nothing to say that the log would refuse."""
+        gone, heir = lost
+        play = Waiting(gone)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        after = await heir.connect()
+        await after.until_closed("turn_c1")
+        await until_at_rest(heir)
+
+        await gone.hub.renew()
+        await play.until_over()
+        await before.until_closed("turn_c1")
+        await until_at_rest(gone)
+
+        assert await run_in_database(newest_of_log) == len(before.logged)
+        assert before.seqs == list(range(1, len(before.seqs) + 1))
+        assert before.closes_of("turn_c1") == after.closes_of("turn_c1")
+        assert len(before.closes()) == 3
+
+    async def test_goes_on_as_a_follower_while_the_heir_works(
+        self, lost: tuple[House, House]
+    ) -> None:
+        gone, heir = lost
+        play, again = Waiting(gone), Waiting(heir)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        after = await heir.connect()
+        await after.until_closed("turn_c1")
+        await after.say("wait", "c2")
+        await again.is_inside.wait()
+
+        await gone.hub.renew()
+        await before.until_closed("turn_c1")
+        await before.interrupt()
+        await heir.hub.look_around()
+        await after.until_closed("turn_c2")
+        await gone.hub.look_around()
+        await before.until_closed("turn_c2")
+
+        assert before.closes() == after.closes()
+        assert before.closes()[-1] == ("turn", "cancelled")
+        assert before.seqs == list(range(1, len(before.seqs) + 1))
+
+    async def test_takes_the_session_back_although_its_old_work_does_not_end(
+        self, lost: tuple[House, House]
+    ) -> None:
+        gone, heir = lost
+        play = Stubborn(gone)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        await (await heir.connect()).until_closed("turn_c1")
+        await until_at_rest(heir)
+        await gone.hub.renew()
+
+        await before.say("hi", "c2")
+        closed = await before.until_closed("turn_c2")
+        play.goes_on.set()
+        await play.until_over()
+        await gone.hub.stop(grace_s=0)
+
+        assert closed["payload"]["status"] == "ok"
+        assert before.seqs == list(range(1, len(before.seqs) + 1))
+        assert not any(b"late" in frame for frame in await heir.log())
+
+    async def test_leaves_its_questions_to_the_heir(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """Spec: Rulings E14, E15: prompts survive, and are answered once."""
+        gone, heir = lost
+        answers: list[str] = []
+
+        async def ask(turn: Turn) -> None:
+            answers.append((await turn.ask("Red or blue?")).text)
+
+        async def go_on(turn: Turn) -> None:
+            assert turn.input.continuation is not None
+            answers.append("in a turn of its own")
+
+        gone.engine.plays["ask"] = ask
+        heir.engine.plays["Your"] = go_on
+        before = await gone.connect()
+        await before.say("ask", "c1")
+        await before.transport.until(lambda: prompts_of(before))
+        after = await heir.connect()
+        await after.until_closed("turn_c1")
+        await until_at_rest(heir)
+
+        await gone.hub.renew()
+        await before.until_closed("turn_c1")
+        await until_at_rest(gone)
+        assert prompts_of(after) == prompts_of(before)
+        await after.send(
+            {
+                "type": "prompt.user_response",
+                "request_id": prompts_of(before)[0],
+                "decision": "approved",
+                "payload": {"custom_text": "red"},
+            }
+        )
+        await after.transport.until(lambda: len(after.closes()) == 2)
+
+        assert answers == ["in a turn of its own"]
+        assert replies_of(after) == ["approved"]
+
+    async def test_that_has_nothing_to_run_sees_what_was_written_meanwhile(
+        self, lost: tuple[House, House], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Rounds look behind the last one, however long ago that was."""
+        gone, heir = lost
+        before = await gone.connect()
+        await before.say("hi", "c1")
+        await before.until_closed("turn_c1")
+        await until_at_rest(gone)
+        await gone.hub.look_around()
+        await (await heir.connect()).say("hi", "c2")
+        await until_at_rest(heir)
+        monkeypatch.setattr("cards.live.hub.utc_now", lambda: utc_now() + HOUR)
+
+        await gone.hub.look_around()
+
+        await before.until_closed("turn_c2")
+        assert before.seqs == list(range(1, len(before.seqs) + 1))
 
     async def test_can_run_the_session_again_later(
         self, lost: tuple[House, House]
@@ -368,7 +563,106 @@ class TestStop:
             assert [status for _, status in turns] == ["cancelled", "ok", "ok"]
 
 
+class TestQueueOfAnOwnerBefore:
+    """Whoever saw messages wait is told when they wait no more. Spec: Ruling E9."""
+
+    async def test_is_shown_empty_when_its_only_turn_begins(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """The owner went between the end of one turn and the begin of the next."""
+        gone, heir = lost
+        play, again = Waiting(gone), Waiting(heir)
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        await before.say("wait", "c2")
+        await before.transport.until(lambda: queues_of(before))
+        await run_in_database(end_turn_c1)
+
+        after = await heir.connect()
+        await again.is_inside.wait()
+
+        assert queues_of(after) == [[]]
+
+    async def test_is_shown_empty_after_a_stop(self, transactional_db: None) -> None:
+        async with running_house() as house, running_house() as heir:
+            play, again = Waiting(house), Waiting(heir)
+            before = await house.connect()
+            await before.say("wait", "c1")
+            await play.is_inside.wait()
+            await before.say("wait", "c2")
+            await before.transport.until(lambda: queues_of(before))
+            await house.hub.stop(grace_s=0)
+            after = await heir.connect()
+
+            await heir.hub.find_the_lost()
+            await again.is_inside.wait()
+
+            assert queues_of(after) == [[]]
+
+    async def test_is_shown_empty_when_its_message_is_sent_again(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """Spec: Ruling E8: the heir hears of it by a message that it had already."""
+        gone, heir = lost
+        play, again = Waiting(gone), Waiting(heir)
+        after = await heir.connect()
+        before = await gone.connect()
+        await before.say("wait", "c1")
+        await play.is_inside.wait()
+        await before.say("wait", "c2")
+        await before.transport.until(lambda: queues_of(before))
+        await run_in_database(end_turn_c1)
+        await heir.hub.look_around()
+
+        await after.say("wait", "c2")
+        await again.is_inside.wait()
+
+        assert queues_of(after)[-1] == []
+
+    async def test_is_not_spoken_of_when_there_was_none(
+        self, lost: tuple[House, House]
+    ) -> None:
+        gone, heir = lost
+        before = await gone.connect()
+        await before.say("hi", "c1")
+        await before.until_closed("turn_c1")
+        await until_at_rest(gone)
+
+        after = await heir.connect()
+        await after.say("hi", "c2")
+        await after.until_closed("turn_c2")
+
+        assert queues_of(after) == []
+
+
 class TestLateWords:
+    async def test_wait_for_the_next_when_their_worker_stops(
+        self, transactional_db: None
+    ) -> None:
+        """Spec: Ruling E23; design.md 1."""
+        async with running_house() as house, running_house() as heir:
+            play = Waiting(house)
+            client = await house.connect()
+            await client.say("wait", "c1")
+            await play.is_inside.wait()
+            turn = await run_in_database(TurnRow.objects.get)
+            await run_in_database(
+                Injection.objects.create,
+                turn=turn,
+                text="hi again",
+                accepted_at=turn.accepted_at,
+            )
+            await house.hub.stop(grace_s=0)
+
+            await heir.hub.find_the_lost()
+            await until_at_rest(heir)
+
+            turns = [p for p in await statuses(heir) if p[0].startswith("turn")]
+            assert [status for _, status in turns] == ["cancelled", "ok"]
+            assert await run_in_database(Injection.objects.count) == 0
+            assert any(b"hi again" in frame for frame in await heir.log())
+
     async def test_become_a_turn_of_their_own(self, transactional_db: None) -> None:
         """Words that were accepted and came too late are not lost. Ruling E23."""
         async with running_house() as house:

@@ -78,7 +78,7 @@ class FrameList:
     def trouble(self, error: ErrorInfo) -> None:
         raise AssertionError(error)
 
-    def lost(self, runtime: SessionRuntime) -> None:
+    async def lost(self, runtime: SessionRuntime) -> None:
         raise AssertionError("nobody else owns the session")
 
     async def give_back(self, fence: int) -> None:
@@ -456,6 +456,31 @@ class TestQueue:
         ]
         assert turns == ["turn_c1", "turn_c2", "turn_c3"]
         assert queues_of(client) == [["c2"], ["c2", "c3"], ["c3"], []]
+
+    async def test_forgets_nothing_that_comes_while_the_runtime_ends(
+        self, house: House, session_row: Session
+    ) -> None:
+        """A look for answers is on its way when the session was given back."""
+        record = SessionRecord.of(session_row)
+        turns = [await accepted(record, text) for text in ("hi", "hi_again")]
+        house.engine.plays["hi_again"] = house.engine.plays["hi"]
+
+        class Interrupted(FrameList):
+            async def give_back(self, fence: int) -> None:
+                if not self.has_given_back:
+                    self.has_given_back = True
+                    runtime.look_for_settlements()
+                    asyncio.get_running_loop().call_soon(runtime.take_up, turns[1:])
+
+            has_given_back = False
+
+        owner = Interrupted()
+        runtime = await runtime_of(house, record, owner)
+        runtime.take_up(turns[:1])
+        await until_idle(runtime)
+
+        log = b"".join(owner.frames)
+        assert log.count(b'"channel":"chat"') == len(turns)
 
     async def test_has_a_limit(self, transactional_db: None) -> None:
         async with running_house(queue_limit=1) as house:
