@@ -228,7 +228,7 @@ class UserFiles:
             for index, source in _sources(blocks):
                 if source.type == "artifact":
                     continue
-                name = self._shelf.safe_name(wanted_name(blocks[index]))
+                name = self._shelf.safe_name(wanted_name(blocks[index], index))
                 content = self._stage(index, source, inline.get(index), name)
                 staged.append(
                     _StagedFile(

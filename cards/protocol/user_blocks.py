@@ -43,14 +43,21 @@ MAX_VERSION: Final = 2**31 - 1
 # Of base64 that are decoded at a time; a multiple of 4.
 _PIECE_CHARS: Final = 64 * 1024
 
-# What a file without a name is called, by what its sender says it is.
-_NAME_OF_TYPE: Final = {"image": "image", "file": "file", "pdf": "document.pdf"}
-_SUFFIX_OF_IMAGE: Final = {
+# What a file without a name is called, by what its sender says it is. Never a plain
+# word: wherever the assistant used it, it would become a link (Ruling E21).
+_STEM_OF_TYPE: Final = {"image": "image", "file": "file", "pdf": "document"}
+_SUFFIX_OF_MEDIA_TYPE: Final = {
+    "application/json": ".json",
+    "application/pdf": ".pdf",
     "image/gif": ".gif",
     "image/jpeg": ".jpg",
     "image/png": ".png",
     "image/webp": ".webp",
+    "text/csv": ".csv",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
 }
+_SUFFIX_OF_TYPE: Final = {"image": ".img", "file": ".bin", "pdf": ".pdf"}
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -242,16 +249,20 @@ def _decoded_pieces(base64: str) -> Iterator[bytes]:
         yield binascii.a2b_base64(piece, strict_mode=True)
 
 
-def wanted_name(block: ContentBlock) -> str:
-    """Return what a file is to be called: its name, that in its path, or its type."""
+def wanted_name(block: ContentBlock, index: int) -> str:
+    """Return what a file is to be called: its name, that in its path, or a made one.
+
+    Args:
+        index: Of its block.
+    """
     source = block.source or Source()
     if block.name and block.name.strip():
         return block.name
     if source.type == "path" and source.path:
         return source.path.rstrip("/").rpartition("/")[2]
-    suffix = _SUFFIX_OF_IMAGE.get((source.media_type or "").lower(), "")
-    name = _NAME_OF_TYPE.get(block.type, "file")
-    return name + suffix if block.type == "image" else name
+    media_type = (source.media_type or "").partition(";")[0].strip().lower()
+    suffix = _SUFFIX_OF_MEDIA_TYPE.get(media_type) or _SUFFIX_OF_TYPE[block.type]
+    return f"{_STEM_OF_TYPE[block.type]}-{index + 1}{suffix}"
 
 
 def artifact_id_of(session_id: str, event_id: str, index: int, sha256: str) -> str:

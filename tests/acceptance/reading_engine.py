@@ -22,4 +22,5 @@ async def told_of(block: FileBlock) -> str:
     digest = hashlib.sha256()
     async for chunk in block.chunks():
         digest.update(chunk)
-    return f"{block.name} {block.mime_type} {digest.hexdigest()}"
+    # In code, where names stay what they are. Spec: Ruling E21.
+    return f"`{block.name}` {block.mime_type} {digest.hexdigest()}"

@@ -42,12 +42,17 @@ BAD_FRAMES: dict[str, tuple[str, str | None]] = {
     ),
     "image without source": (
         '{"type":"user.message","content":[{"type":"image"}]}',
-        "content[0].type",
+        "content[0].source",
     ),
     "image from a path": (
         '{"type":"user.message","content":[{"type":"text","text":"look"},'
         '{"type":"image","source":{"type":"path","path":"/etc/hostname"}}]}',
-        "content[1].type",
+        "content[1].source.path",
+    ),
+    "image from the network": (
+        '{"type":"user.message","content":[{"type":"image",'
+        '"source":{"type":"url","url":"http://localhost:9/"}}]}',
+        "content[0].source.type",
     ),
     "half a surrogate": (
         '{"type":"user.message","content":[{"type":"text","text":"\\ud83d"}]}',

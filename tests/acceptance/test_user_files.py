@@ -55,9 +55,12 @@ def inline(content: bytes, block_type: str = "file") -> Frame:
 
 def told(frames: list[Frame]) -> list[str]:
     """Return what the engine said of each file."""
-    return [
-        frame["payload"]["chunk"] for frame in frames if frame["type"] == "card.append"
-    ]
+    said: dict[str, str] = {}
+    for frame in frames:
+        if frame["type"] == "card.append":
+            card_id = frame["envelope"]["card_id"]
+            said[card_id] = said.get(card_id, "") + frame["payload"]["chunk"]
+    return list(said.values())
 
 
 def hashed(content: bytes) -> str:
@@ -132,7 +135,7 @@ class TestFile:
 
         send(client, block("image", "path", path=str(tmp_path / "x.png")))
 
-        assert told(client.until_turn_ends()) == [f"x.png image/png {hashed(PNG)}"]
+        assert told(client.until_turn_ends()) == [f"`x.png` image/png {hashed(PNG)}"]
 
     def test_of_the_workspace_may_be_named(
         self, reading: CardwireServer, client: CardClient
@@ -143,7 +146,7 @@ class TestFile:
 
         send(client, block("file", "path", path=str(workspace / "a.txt")))
 
-        assert told(client.until_turn_ends()) == [f"a.txt text/plain {hashed(b'a')}"]
+        assert told(client.until_turn_ends()) == [f"`a.txt` text/plain {hashed(b'a')}"]
 
 
 class TestRefusedMessage:
@@ -218,4 +221,4 @@ class TestRestart:
                 )
             )
 
-        assert told(frames) == [f"file text/plain {hashed(b'a')}"]
+        assert told(frames) == [f"`file-1.bin` text/plain {hashed(b'a')}"]

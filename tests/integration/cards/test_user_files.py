@@ -205,7 +205,7 @@ class TestInlineFile:
         assert closed["payload"]["status"] == "ok"
         assert input_of(client, "turn_c1")["text"] == ""
         session = await run_in_database(Session.objects.get)
-        assert session.title == "[pdf: document.pdf]"
+        assert session.title == "[pdf: document-1.pdf]"
 
     async def test_is_called_as_may_be_shown(self, client: Client) -> None:
         """Cases FR-107, FR-113."""

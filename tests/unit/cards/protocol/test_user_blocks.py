@@ -26,6 +26,7 @@ from cards.protocol.user_blocks import (
     artifact_id_of,
     decode_inline,
     fingerprint_of,
+    is_file,
     stored_file_block,
     stored_source_of,
     stored_text_block,
@@ -276,7 +277,8 @@ def error_at(frame: Frame) -> ErrorInfo | None:
         return refusal.error
     assert isinstance(message, UserMessage)
     assert fingerprint_of(blocks_of(message))
-    assert all(wanted_name(block) is not None for block in blocks_of(message))
+    files = [block for block in blocks_of(message) if is_file(block)]
+    assert all(wanted_name(block, 0) is not None for block in files)
     return None
 
 
@@ -284,27 +286,25 @@ class TestWantedName:
     @pytest.mark.parametrize(
         ("block", "name"),
         [
+            ({"type": "image", "name": "a.png", "source": PATH}, "a.png"),
+            ({"type": "file", "source": PATH | {"path": "/srv/b.c"}}, "b.c"),
+            ({"type": "file", "source": PATH | {"path": "/srv/b/"}}, "b"),
+            ({"type": "image", "source": INLINE}, "image-3.png"),
             (
-                ContentBlock(type="image", name="a.png", source=Source(path="/x/b")),
-                "a.png",
+                {"type": "file", "source": INLINE | {"media_type": "Text/CSV; x=y"}},
+                "file-3.csv",
             ),
-            (
-                ContentBlock(type="file", source=Source(type="path", path="/x/b.c")),
-                "b.c",
-            ),
-            (ContentBlock(type="file", source=Source(type="path", path="/x/")), "x"),
-            (
-                ContentBlock(type="image", source=Source(media_type="image/png")),
-                "image.png",
-            ),
-            (ContentBlock(type="image", source=Source(media_type="image/x")), "image"),
-            (ContentBlock(type="image", name=" "), "image"),
-            (ContentBlock(type="pdf", source=Source(type="base64")), "document.pdf"),
-            (ContentBlock(type="file"), "file"),
+            ({"type": "image", "source": {"type": "base64"}}, "image-3.img"),
+            ({"type": "image", "name": " ", "source": INLINE}, "image-3.png"),
+            ({"type": "pdf", "source": {"media_type": "x"}}, "document-3.pdf"),
+            ({"type": "file", "source": {}}, "file-3.bin"),
         ],
     )
-    def test_is_the_best_that_is_known(self, block: ContentBlock, name: str) -> None:
-        assert wanted_name(block) == name
+    def test_is_the_best_that_is_known(self, block: Frame, name: str) -> None:
+        """Never a plain word, which would become a link. Spec: Ruling E21."""
+        given = block | {"source": Source(**block["source"])}
+
+        assert wanted_name(ContentBlock(**given), 2) == name
 
 
 class TestArtifactIdOf:
