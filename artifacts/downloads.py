@@ -7,8 +7,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final, Self, cast
 
+from django.core.files.storage import storages
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_vary_headers
@@ -19,6 +20,7 @@ from django.utils.http import (
 )
 
 from artifacts.delivery import content_type_of, may_be_shown, policy_of
+from artifacts.models import ArtifactVersion
 from artifacts.protocol.ranges import ByteRange, RangeUnsatisfiable, read_range
 from cards.file_threads import run_with_files
 
@@ -47,6 +49,20 @@ class ServedFile:
     size_bytes: int
     is_saved: bool
     open: Callable[[], BinaryIO]
+
+
+def content_of(version: ArtifactVersion, *, is_saved: bool) -> ServedFile:
+    """Return the file of a version that comes with its artifact."""
+    name = version.storage_name
+    return ServedFile(
+        name=version.artifact.name,
+        mime_type=version.mime_type,
+        etag=version.sha256,
+        modified_at=version.created_at,
+        size_bytes=version.size_bytes,
+        is_saved=is_saved,
+        open=lambda: cast("BinaryIO", storages["artifacts"].open(name)),
+    )
 
 
 class FilePieces:

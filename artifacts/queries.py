@@ -1,10 +1,12 @@
 """Reads of artifacts and their versions."""
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Count, OuterRef, Subquery, Sum
 
 from artifacts.models import Artifact, ArtifactVersion
 
@@ -76,3 +78,44 @@ def newest_versions(
     pks = list(page[:limit])
     found = ArtifactVersion.objects.select_related("artifact__session").in_bulk(pks)
     return [found[pk] for pk in pks if pk in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much there is; of an artifact with its newest version.
+
+    Attributes:
+        size_bytes: Of all versions together.
+        mime_type: Of the newest version; "" for none, and for more than one artifact.
+    """
+
+    artifact_count: int = 0
+    version_count: int = 0
+    size_bytes: int = 0
+    mime_type: str = ""
+
+
+def artifact_totals(artifact_pks: Collection[int]) -> dict[int, Totals]:
+    """Return how much there is of each artifact, with two queries for all."""
+    versions = ArtifactVersion.objects.filter(artifact_id=OuterRef("pk"))
+    newest = Subquery(versions.order_by("-version").values("mime_type")[:1])
+    rows = Artifact.objects.filter(pk__in=artifact_pks).annotate(newest_type=newest)
+    types = dict(rows.values_list("pk", "newest_type"))
+    sizes = ArtifactVersion.objects.filter(artifact_id__in=artifact_pks)
+    found = sizes.values_list("artifact_id").annotate(Count("pk"), Sum("size_bytes"))
+    return {
+        pk: Totals(1, count, size_bytes, types.get(pk) or "")
+        for pk, count, size_bytes in found
+    }
+
+
+def session_totals(session_pks: Collection[int]) -> dict[int, Totals]:
+    """Return how much there is of each session that has files, with one query."""
+    rows = ArtifactVersion.objects.filter(artifact__session_id__in=session_pks)
+    found = rows.values_list("artifact__session_id").annotate(
+        Count("artifact_id", distinct=True), Count("pk"), Sum("size_bytes")
+    )
+    return {
+        pk: Totals(artifact_count, version_count, size_bytes)
+        for pk, artifact_count, version_count, size_bytes in found
+    }

@@ -5,6 +5,7 @@ Spec: interfaces.md, REST; Ruling E27; docs/artifacts.md.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, BinaryIO, Final, TypeVar, cast
@@ -28,7 +29,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from artifacts.downloads import ServedFile, answer_with
+from artifacts.downloads import ServedFile, answer_with, content_of
 from artifacts.models import ArtifactVersion
 from artifacts.queries import find_version, newest_versions, versions_of
 from artifacts.serializers import artifact_json, artifact_with_versions
@@ -204,16 +205,7 @@ class ArtifactContent(APIView):
         """
         is_saved = _choice(request, "download", {"0": False, "1": True})
         version = _own_version(request, artifact_id)
-        file = ServedFile(
-            name=version.artifact.name,
-            mime_type=version.mime_type,
-            etag=version.sha256,
-            modified_at=version.created_at,
-            size_bytes=version.size_bytes,
-            is_saved=is_saved,
-            open=partial(_open, version.storage_name),
-        )
-        return answer_with(request._request, file)
+        return _answer(request, content_of(version, is_saved=is_saved))
 
 
 class ArtifactThumbnail(APIView):
@@ -235,9 +227,9 @@ class ArtifactThumbnail(APIView):
             modified_at=version.created_at,
             size_bytes=_of_storage(lambda: storages["artifacts"].size(name)),
             is_saved=False,
-            open=partial(_open, name),
+            open=lambda: cast("BinaryIO", storages["artifacts"].open(name)),
         )
-        return answer_with(request._request, file)
+        return _answer(request, file)
 
 
 def _own_artifact(request: Request, artifact_id: str) -> dict[str, Any]:
@@ -293,8 +285,10 @@ class StorageFailed(APIException):
     default_detail = "the server cannot read this file right now"
 
 
-def _open(name: str) -> BinaryIO:
-    return _of_storage(lambda: cast("BinaryIO", storages["artifacts"].open(name)))
+def _answer(request: Request, file: ServedFile) -> HttpResponseBase:
+    # The storage alone may fail so; what else does is a bug.
+    guarded = replace(file, open=partial(_of_storage, file.open))
+    return answer_with(request._request, guarded)
 
 
 def _of_storage(read: Callable[[], R]) -> R:
