@@ -235,9 +235,12 @@ def continue_session(
         lock_session(session_pk)
         if not is_due():
             return None
-        found = find_turn(session_pk, turn.event_id)
-        if found is not None:
-            return TurnRecord.of(Turn.objects.get(pk=found[0]))
+        event_id = turn.event_id
+        while (found := find_turn(session_pk, event_id)) is not None:
+            if _answers_as(found[1], turn.message):
+                return TurnRecord.of(Turn.objects.get(pk=found[0]))
+            # A client gave its message that name: no reason to lose the answer.
+            event_id += "_"
         asked = Turn.objects.get(pk=asking_turn_pk).message
         message = turn.message | {
             "coordinator_mode": asked["coordinator_mode"],
@@ -247,7 +250,16 @@ def continue_session(
         if files:
             message["carried_files"] = files
         last, _ = count_turns(session_pk)
-        return _create_turn(session_pk, last + 1, replace(turn, message=message))
+        due = replace(turn, event_id=event_id, message=message)
+        return _create_turn(session_pk, last + 1, due)
+
+
+def _answers_as(stored: object, message: AcceptedMessage) -> bool:
+    """Tell whether a stored message goes on with the same answer."""
+    known = stored.get("continuation") if isinstance(stored, dict) else None
+    return isinstance(known, dict) and (
+        known.get("request_id") == message["continuation"]["request_id"]
+    )
 
 
 def stop_turns(*, session_pk: int, turn_card_id: str | None, clear_queue: bool) -> bool:

@@ -298,6 +298,37 @@ class TestLostWorker:
         stored = await run_in_database(TurnRow.objects.latest, "turn_no")
         assert stored.message["coordinator_mode"] == "plan"
 
+    async def test_answer_is_not_lost_to_a_message_of_that_name(
+        self, lost: tuple[House, House]
+    ) -> None:
+        """A client may call its messages as it likes, even as we call an answer's turn.
+
+        Spec: Rulings E8, E15.
+        """
+        house, heir = lost
+        continued: list[Continuation] = []
+        ask = ASKS["question"][0]
+        play_everywhere(lost, "ask", ask_and_say(ask, continued))
+        play_everywhere(lost, "hello", say("hi"))
+        client = await house.connect()
+        await client.say("ask", "c1")
+        prompt = await until_asked(client)
+        request_id = request_of(prompt)
+        again = await heir.connect()
+        await again.until_closed("turn_c1")
+        for name in (f"answer_{request_id}", f"answer_{request_id}_", request_id):
+            await again.say("hello", name)
+            await again.until_closed(f"turn_{name}")
+        heir.engine.plays[words_of(ask, prompt)] = ask_and_say(ask, continued)
+
+        await answer(again, request_id, "approved", custom_text="green")
+        await again.transport.until(lambda: "continued" in text_of(again))
+        await until_at_rest(heir)
+
+        (told,) = continued
+        assert told.payload["custom_text"] == "green"
+        assert await states() == []
+
     async def test_edit_that_cannot_be_carried_out_is_asked_about_again(
         self, lost: tuple[House, House]
     ) -> None:
