@@ -240,3 +240,27 @@ class TestUploads:
         expect(chips(page)).to_contain_text("a.txt")
         turn = ask_for(page, "read it")
         expect(turn).to_contain_text("a.txt · text/plain · 1")
+
+
+class TestDeletion:
+    def test_of_the_session_leaves_nothing_open(self, page: Page) -> None:
+        """Another tab deletes it. Spec: Ruling E5."""
+        begin(page)
+        turn = ask_for(page, "report Three files.")
+        card = turn.locator(".artifact").filter(has_text="report.md")
+        address = f"/v1/artifacts/{card.get_attribute('data-target')}"
+        assert page.request.get(address).status == 200
+        card.click()
+        expect(panel(page)).to_contain_text("Three files.")
+
+        token = page.locator('meta[name="csrf-token"]').get_attribute("content")
+        deleted = page.request.delete(
+            f"/v1/sessions/{session_of(page)}", headers={"X-CSRFToken": token or ""}
+        )
+
+        assert deleted.status == 204
+        expect(panel(page)).to_be_hidden()
+        expect(page.locator("#notices")).to_contain_text("was deleted")
+        expect(page.locator("[data-card-id]")).to_have_count(0)
+        assert session_of(page) == ""
+        assert page.request.get(address).status == 404
