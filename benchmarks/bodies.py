@@ -1,11 +1,11 @@
-"""What large downloads and uploads cost, and whom they hold up."""
+"""What files of 200 MB cost on their way up and down, and whom they hold up."""
 
+import json
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from http.client import HTTPConnection
 
 from benchmarks.clients import undisturbed
@@ -19,7 +19,19 @@ PARALLEL = 5
 
 PING = '{"type":"ping"}'
 
-RECIPE = replace(CARDWIRE, application="benchmarks.bodies_application:application")
+SESSION_ID = "benchmark"
+
+_PIECE = bytes(1024 * 1024)
+
+_BEFORE = (
+    '--frame\r\nContent-Disposition: form-data; name="session_id"\r\n\r\n'
+    f"{SESSION_ID}\r\n"
+    '--frame\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n'
+).encode()
+_AFTER = b"\r\n--frame--\r\n"
+
+#: What is transferred, told the port and the path of a file that is there.
+Transfer = Callable[[int, str], None]
 
 
 def large_bodies() -> list[Result]:
@@ -30,20 +42,23 @@ def large_bodies() -> list[Result]:
     ]
 
 
-def _measure(name: str, transfer: Callable[[int], None]) -> Result:
+def _measure(name: str, transfer: Transfer) -> Result:
     with (
         data_directory() as data_dir,
-        Server(RECIPE, data_dir) as server,
+        Server(CARDWIRE, data_dir) as server,
         server.connect() as other,
         ThreadPoolExecutor(PARALLEL) as pool,
         undisturbed(),
     ):
         other.receive()
+        other.send(json.dumps({"type": "session.create", "session_id": SESSION_ID}))
+        other.receive()
+        path = _send(server.port)
         idle_ping_s = max(_ping(other) for _ in range(20))
         memory_bytes = server.memory_bytes()
         server.forget_peak_memory()
         start = time.perf_counter()
-        transfers = [pool.submit(transfer, server.port) for _ in range(PARALLEL)]
+        transfers = [pool.submit(transfer, server.port, path) for _ in range(PARALLEL)]
         pings_s = [_ping(other)]
         while not all(each.done() for each in transfers):
             pings_s.append(_ping(other))
@@ -72,11 +87,11 @@ def _ping(connection: WireConnection) -> float:
     return time.perf_counter() - start
 
 
-def _download(port: int) -> None:
+def _download(port: int, path: str) -> None:
     buffer, size = bytearray(BUFFER_BYTES), 0
     with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
         client.sendall(
-            f"GET /benchmark/{BODY_BYTES} HTTP/1.1\r\n"
+            f"GET {path} HTTP/1.1\r\n"
             "Host: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
         )
         while count := client.recv_into(buffer):
@@ -85,13 +100,27 @@ def _download(port: int) -> None:
         raise RuntimeError(f"a download ended after {size} bytes")
 
 
-def _upload(port: int) -> None:
-    # A route that does not want a body: Django takes all of it before it asks whom it
-    # is for.
+def _upload(port: int, _path: str) -> None:
+    _send(port)
+
+
+def _send(port: int) -> str:
+    """Upload a file and return the path of its content."""
+    headers = {
+        "Content-Type": "multipart/form-data; boundary=frame",
+        "Content-Length": str(len(_BEFORE) + BODY_BYTES + len(_AFTER)),
+    }
     with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
-        headers = {"Content-Type": "application/json"}
-        body = bytes(BODY_BYTES)
-        connection.request("POST", "/v1/prompts/req_none/answer", body, headers)
-        status = connection.getresponse().status
-    if status != 404:
-        raise RuntimeError(f"an upload was answered with {status}")
+        connection.request("POST", "/v1/artifacts", _form(), headers)
+        response = connection.getresponse()
+        told = response.read()
+    if response.status != 201:
+        raise RuntimeError(f"an upload was answered with {response.status}: {told!r}")
+    return f"/v1/artifacts/{json.loads(told)['artifact_id']}/content"
+
+
+def _form() -> Iterator[bytes]:
+    yield _BEFORE
+    for at in range(0, BODY_BYTES, len(_PIECE)):
+        yield _PIECE[: BODY_BYTES - at]
+    yield _AFTER
