@@ -31,7 +31,7 @@ _WITHIN: Final = re.compile(
     rf"|(?<={_WORD})(?=[-.@\\]{_WORD})"
     rf"|(?<={_WORD}[-@])(?={_WORD})"
     rf"|(?<=\.)(?<!\.\.)(?={_WORD})"
-    r"|(?<=[/\\\u200d])|(?=/|://)"
+    r"|(?<=[/\\\u200d])|(?=/|://)|(?<=!)(?=\[)"
     rf"|(?=[{_JOINERS}])"
 )
 #: What may become a place within a word.
@@ -110,7 +110,7 @@ class KnownArtifacts:
             raise ValueError(
                 f"artifact_id must match {SAFE_ID.pattern}, got {artifact_id!r}"
             )
-        if not 0 < len(name) <= MAX_NAME_LENGTH or len(name.splitlines()) != 1:
+        if len(name) > MAX_NAME_LENGTH or name.splitlines() != [name]:
             raise ValueError(
                 f"name must be one line of 1 to {MAX_NAME_LENGTH} characters,"
                 f" got {name[:40]!r}"

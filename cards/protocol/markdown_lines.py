@@ -5,9 +5,10 @@ headings, rules, definitions. Each line is judged as soon as nothing that may fo
 can change the verdict, so that little of it has to wait.
 
 Different from CommonMark, on purpose: HTML blocks are text, as they are to a client
-that shows no HTML; each row of a table is a block; a definition has one line.
+that shows no HTML; there are tables, and each row is a block; a definition has one
+line.
 
-Spec: Ruling E21; CommonMark 0.31, 3 to 5.
+Spec: Ruling E21; CommonMark 0.31, 3 to 5; GitHub Flavored Markdown 0.29, 4.10.
 """
 
 import re
@@ -22,12 +23,13 @@ _QUOTE: Final = 0
 #: The beginning of a line that may become something else by what follows.
 _UNDECIDED: Final = re.compile(
     r"[ >]*+(?:(?:[-+*]|\d{1,9}[.)])[ ]+[ >]*+)*+"
-    r"(?:\d{0,9}[.)]?|[-*_+ ]*|=*[ ]*|#{0,6}|`{0,2}|`{3,}[^`]*|~*[ ]*)"
+    r"(?:\d{0,9}[.)]?|[-*_+ ]*|[-:| ]*|=*[ ]*|#{0,6}|`{0,2}|`{3,}[^`]*|~*[ ]*)"
 )
 _MARKER: Final = re.compile(r"([-+*]|\d{1,9}[.)])( +|$)")
 _RULE: Final = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})")
 _UNDERLINE: Final = re.compile(r"(?:=+|-+) *")
 _HEADING: Final = re.compile(r"#{1,6}(?: |$)")
+_DELIMITERS: Final = re.compile(r"(?=.*\|)\|? *:?-+:? *(?:\| *:?-+:? *)*+\|? *")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _FENCE_END: Final = re.compile(r"(`{3,}|~{3,}) *")
 
@@ -71,6 +73,9 @@ class MarkdownLines:
         #: What closes the open fence; "" outside of one.
         self._fence = ""
         self._is_paragraph = False
+        self._is_table = False
+        #: The last line opened a list item and nothing in it.
+        self._is_item_bare = False
 
     def read(self, line: str, *, is_whole: bool) -> Line | None:
         """Judge the next line, or return None when more of it is needed.
@@ -93,10 +98,11 @@ class MarkdownLines:
                 return _NO_TEXT
             # Its container has ended, and the fence with it.
             self._fence = ""
-            self._is_paragraph = False
         if not columns[begin:].strip(" "):
-            del self._containers[matched:]
-            self._is_paragraph = False
+            # Nothing after a blank line belongs to an item that has nothing yet.
+            is_over = self._is_item_bare and matched == len(self._containers)
+            del self._containers[matched - is_over :]
+            self._is_paragraph = self._is_table = self._is_item_bare = False
             return _NO_TEXT
         new, begin = self._new_containers(columns, begin, matched)
         is_within = not new and self._is_paragraph
@@ -163,35 +169,38 @@ class MarkdownLines:
         """Tell whether text goes on with the paragraph before."""
         if indent > 3:
             return True
-        if matched == len(self._containers) and _UNDERLINE.fullmatch(text):
+        if matched == len(self._containers) and _is_second_line(text):
             return False
-        return not (
-            _FENCE.match(text)
-            or _HEADING.match(text)
-            or _RULE.fullmatch(text)
-            or text.startswith("|")
-        )
+        return not (_FENCE.match(text) or _HEADING.match(text) or _RULE.fullmatch(text))
 
     def _begin_block(
         self, line: str, columns: str, text: str, containers: list[int], indent: int
     ) -> Line:
-        is_underline = (
-            self._is_paragraph
-            and containers == self._containers
-            and _UNDERLINE.fullmatch(text)
-        )
+        is_inside = containers == self._containers
+        is_row = is_inside and self._is_table
+        is_second_line = is_inside and self._is_paragraph and _is_second_line(text)
         self._containers = containers
         self._is_paragraph = False
-        if not text or indent > 3 or is_underline or _RULE.fullmatch(text):
+        self._is_item_bare = not text
+        self._is_table = is_second_line and "|" in text
+        if not text or indent > 3 or is_second_line or _RULE.fullmatch(text):
             return _NO_TEXT
         if fence := _FENCE.match(text):
             self._fence = fence[1] or fence[2]
             return _NO_TEXT
-        if definition := _DEFINITION.fullmatch(text):
+        if not is_row and (definition := _DEFINITION.fullmatch(text)):
             return Line(label=normalised_label(definition[1]))
-        is_single = bool(_HEADING.match(text)) or text.startswith("|")
-        self._is_paragraph = not is_single
-        return Line(text_at=_place(line, columns, text), is_single=is_single)
+        is_heading = bool(_HEADING.match(text))
+        self._is_table = is_row and not is_heading
+        self._is_paragraph = not is_row and not is_heading
+        return Line(
+            text_at=_place(line, columns, text), is_single=not self._is_paragraph
+        )
+
+
+def _is_second_line(text: str) -> bool:
+    """Tell whether a line makes the one before a heading, or the head of a table."""
+    return bool(_UNDERLINE.fullmatch(text) or _DELIMITERS.fullmatch(text))
 
 
 def normalised_label(label: str) -> str:

@@ -34,7 +34,7 @@ _ANGLE: Final = re.compile(
     r"|[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]++@[A-Za-z0-9.-]++"
     rf"|(?P<element>[A-Za-z][A-Za-z0-9-]*+){_ATTRIBUTES}\s*+/?"
     r"|/(?P<closed>[A-Za-z][A-Za-z0-9-]*+)\s*+"
-    r"|!--(?:(?!-->)[\s\S])*+--)>"
+    r"|!--(?:(?!-->)[\s\S])*+--|![A-Za-z][^>]*+)>"
 )
 _ANGLE_BEGUN: Final = re.compile(
     r"<(?:[A-Za-z][A-Za-z0-9.+-]{0,31}(?::[^\s<>]*+)?"
@@ -42,7 +42,7 @@ _ANGLE_BEGUN: Final = re.compile(
     rf"|[A-Za-z][A-Za-z0-9-]*+{_ATTRIBUTES}"
     r"\s*+(?:/|=\s*+(?:'[^']*+|\"[^\"]*+)?)?"
     r"|/(?:[A-Za-z][A-Za-z0-9-]*+\s*+)?"
-    r"|!(?:-(?:-(?:(?!-->)[\s\S])*+)?)?)"
+    r"|!(?:-(?:-(?:(?!-->)[\s\S])*+)?|[A-Za-z][^>]*+)?)"
 )
 
 

@@ -208,6 +208,7 @@ class MentionRewriter:
 
     def _read_spans(self, end: int, *, is_final: bool) -> None:
         """Read the text of a block as far as it can be."""
+        self._is_name_open = False
         while self._at < end:
             find = _PATH_END.search if self._is_path else self._find
             found = find(self._text, self._at, end)
@@ -226,9 +227,11 @@ class MentionRewriter:
     def _read_span(self, end: int, *, is_final: bool) -> int:
         """Return where the span ends that begins here, PENDING when that is open."""
         text, at = self._text, self._at
-        if not self._element and self._known.sieve.may_begin(text, at, end):
+        is_excluded = self._element or at < self._released
+        if not is_excluded and self._known.sieve.may_begin(text, at, end):
             mention = self._known.match(text, at, end, is_final=is_final)
             if isinstance(mention, Unsettled):
+                self._is_name_open = True
                 return PENDING
             if mention is not None and self._is_noted(mention):
                 return mention.end
@@ -389,6 +392,8 @@ class MentionRewriter:
             held = len(text)
         elif self._mentions:
             held = self._mentions[0][0]
+        elif self._is_name_open:
+            held = self._begin_of_mention(self._at)
         else:
             held = self._first_possible(max(place, self._at))
         if held > place:
@@ -404,6 +409,10 @@ class MentionRewriter:
         self._drop(min(settled, place) - CONTEXT_LENGTH)
         return "".join(parts)
 
+    def _begin_of_mention(self, at: int) -> int:
+        """Return where what is replaced begins, if a name begins at a place."""
+        return at - (at > self._released and self._is_exclaimed(at))
+
     def _first_possible(self, begin: int) -> int:
         """Return where the first mention may begin in what is not read yet."""
         text = self._text
@@ -416,7 +425,7 @@ class MentionRewriter:
             if not self._known.sieve.may_begin(text, at, len(text)):
                 continue
             if self._known.match(text, at, len(text), is_final=False) is not None:
-                return at - (at > self._released and self._is_exclaimed(at))
+                return self._begin_of_mention(at)
         return len(text) - (len(text) > begin and text.endswith("!"))
 
     def _drop(self, count: int) -> None:

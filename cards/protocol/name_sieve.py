@@ -29,10 +29,19 @@ _HEAD_LENGTH: Final = 6
 #: First characters outside of ASCII that are told apart; with more, none are.
 _MAX_OTHERS: Final = 256
 
+#: Beginnings with the same first character that are told apart.
+_MAX_TAILS: Final = 16
+
 #: What most names have within them and most text has not.
 _MARK: Final = re.compile(r"_|\.(?=\w)")
 
 _is_letter: Final = re.compile(LETTER).match
+
+_find_special: Final = re.compile(r"[\n`\[<\\/]").search
+
+
+def _is_plain(chunk: str) -> bool:
+    return _find_special(chunk) is None
 
 
 class NameSieve:
@@ -48,44 +57,40 @@ class NameSieve:
     def __init__(self) -> None:
         self._forms: list[str] = []
         self._firsts: set[str] = set()
-        self._firsts_of_spaced: set[str] = set()
-        self._unmarked: dict[str, set[str]] = {}
+        #: The beginnings of names without a mark.
+        self._unmarked: set[str] = set()
+        #: What may follow a space within a name, also where a text is cut.
+        self._next_words: set[str] = set()
         self._head_length = _HEAD_LENGTH
-        #: What may follow the first character, also where the text is cut.
-        self._tails: set[str] = set()
+        #: All beginnings, also those that the end of a text cuts.
+        self._heads: set[str] = set()
         self._compile()
 
     def add(self, form: str) -> None:
         """Know one more form in which a name is written."""
-        before = (len(self._firsts), len(self._firsts_of_spaced), self._head_length)
-        marks = sum(map(len, self._unmarked.values()))
+        before = (len(self._firsts), len(self._unmarked), self._head_length)
         self._forms.append(form)
         self._firsts.add(form[0])
         if PUNCTUATION.match(form):
             self._firsts.add("\\")
-        if " " in form:
-            self._firsts_of_spaced.add(form[0])
         if not _MARK.search(form):
-            self._unmarked.setdefault(form[0], set()).add(form[1:2])
+            self._unmarked.add(form[:_HEAD_LENGTH])
+        for space in re.finditer(" ", form):
+            self._next_words.update(_cuts(form[space.end() :], _HEAD_LENGTH))
         if len(form) < self._head_length:
             self._head_length = len(form)
-            self._tails = {tail for each in self._forms for tail in self._cuts(each)}
+            self._heads.clear()
+            for each in self._forms:
+                self._heads.update(_cuts(each, len(form)))
         else:
-            self._tails.update(self._cuts(form))
-        after = (len(self._firsts), len(self._firsts_of_spaced), self._head_length)
-        if before != after or marks != sum(map(len, self._unmarked.values())):
+            self._heads.update(_cuts(form, self._head_length))
+        if before != (len(self._firsts), len(self._unmarked), self._head_length):
             self._compile()
-
-    def _cuts(self, form: str) -> list[str]:
-        return [form[1:end] for end in range(1, self._head_length + 1)]
 
     def may_begin(self, text: str, at: int, end: int) -> bool:
         """Tell whether a name may begin at a place of a text that ends at another."""
-        first = text[at]
-        if first not in self._firsts:
-            return False
-        tail = text[at + 1 : min(at + self._head_length, end)]
-        return tail in self._tails or first == "\\" or "\\" in tail
+        head = text[at : min(at + self._head_length, end)]
+        return head in self._heads or ("\\" in head and head[0] in self._firsts)
 
     def _compile(self) -> None:
         firsts = _class_of(self._firsts)
@@ -94,50 +99,71 @@ class NameSieve:
         inner = rf"(?<!{LETTER}[{letters}])" if letters else ""
         self.find = re.compile(
             rf"[\n`\[\]<\\/!{firsts}]"
-            rf"(?:(?<![!{firsts}])|(?<=!)(?:\[|\Z)"
+            r"(?:(?<=[\n`\[\]<\\/])|(?<=!)(?:\[|\Z)"
             + (rf"|(?<=[{firsts}]){inner})" if firsts else ")")
         ).search
         self.find_name = re.compile(rf"[{firsts}]{inner}" if firsts else r"(?!)").search
-        self.is_quiet = self._quiet_test(firsts, inner)
+        self.is_quiet = self._quiet_test() if firsts else _is_plain
 
-    def _quiet_test(self, firsts: str, inner: str) -> Callable[[str], bool]:
-        if not firsts:
-            find_special = re.compile(r"[\n`\[<\\/]").search
-            return lambda chunk: find_special(chunk) is None
-        # A name within the chunk has a mark.
-        find = re.compile(r"[\n`\[<\\/_!.](?:(?<![!.])|(?<=\.)(?=\w)|(?<=!)\Z)").search
-        # One that the chunk cuts begins in its last word.
-        tails_of = self._tails_finder(firsts, inner)
-        is_no_tail = self._tails.isdisjoint
-        # Unless it has no mark, or a space.
-        find_unmarked = self._unmarked_finder()
-        spaced = _class_of(self._firsts_of_spaced)
-        tails_of_spaced = self._tails_finder(spaced, inner) if spaced else None
+    def _quiet_test(self) -> Callable[[str], bool]:
+        find = self._loud_finder()
+        may_hold = self._may_hold
+        heads, next_words = self._heads, self._next_words
+        head_length = self._head_length
 
         def is_quiet(chunk: str) -> bool:
-            return (
-                find(chunk) is None
-                and is_no_tail(tails_of(chunk, chunk.rfind(" ") + 1))
-                and (find_unmarked is None or find_unmarked(chunk) is None)
-                and (tails_of_spaced is None or is_no_tail(tails_of_spaced(chunk)))
-            )
+            if find(chunk) is not None:
+                return False
+            # A name that the chunk cuts begins in its last word.
+            word = chunk.rpartition(" ")[2]
+            if word[:_HEAD_LENGTH] in next_words and may_hold(chunk):
+                return False
+            if word.isascii() and word.isalnum():
+                return word[:head_length] not in heads
+            return not may_hold(word)
 
         return is_quiet
 
-    def _tails_finder(self, firsts: str, inner: str) -> Callable[..., list[str]]:
-        width = self._head_length - 1
-        return re.compile(rf"[{firsts}]{inner}(?=(.{{0,{width}}}))", re.DOTALL).findall
+    def _may_hold(self, text: str) -> bool:
+        """Tell whether a name may begin somewhere in a text."""
+        place, end = 0, len(text)
+        while found := self.find_name(text, place):
+            place = found.start() + 1
+            if self.may_begin(text, place - 1, end):
+                return True
+        return False
 
-    def _unmarked_finder(self) -> Callable[[str], re.Match[str] | None] | None:
-        if not self._unmarked:
-            return None
-        if len(self._unmarked) > _MAX_OTHERS:
-            return self.find_name
+    def _loud_finder(self) -> Callable[[str], re.Match[str] | None]:
+        """Return what finds special characters, and what gives a name away."""
+        # A mark, or the beginning of one without.
+        tails: dict[str, set[str]] = {}
+        for head in self._unmarked:
+            tails.setdefault(head[0], set()).add(head[1:])
+        firsts = _class_of(set(tails))
         heads = "|".join(
-            re.escape(first) + ("" if "" in seconds else f"[{_class_of(seconds)}]")
-            for first, seconds in sorted(self._unmarked.items())
+            f"(?<={re.escape(first)}){_tail_pattern(found)}"
+            for first, found in sorted(tails.items())
         )
-        return re.compile(heads).search
+        if len(tails) > _MAX_OTHERS:
+            heads = rf"(?<=[{firsts}])"
+        return re.compile(
+            rf"[\n`\[<\\/_!.{firsts}]"
+            r"(?:(?<=[\n`\[<\\/_])|(?<=\.)(?=\w)|(?<=!)\Z"
+            + (f"|{heads})" if heads else ")")
+        ).search
+
+
+def _tail_pattern(tails: set[str]) -> str:
+    """Return a pattern for what follows a first character."""
+    if "" in tails:
+        return ""
+    if len(tails) > _MAX_TAILS:
+        return f"[{_class_of({tail[0] for tail in tails})}]"
+    return f"(?:{'|'.join(map(re.escape, sorted(tails)))})"
+
+
+def _cuts(form: str, length: int) -> list[str]:
+    return [form[:end] for end in range(length + 1)]
 
 
 def _class_of(characters: set[str]) -> str:
