@@ -27,7 +27,9 @@ async def search_text(scope: Scope, workspace: Workspace, command: SearchText) -
         opening=f"Let me look for {what} in {named(command.name)}.",
         name="Search",
         input={"pattern": command.pattern, "path": command.name or "."},
-        intent=f"search {command.name or 'the workspace'} for {what}",
+        # Shown as it is, not as Markdown.
+        intent=f"search {command.name or 'the workspace'} for "
+        f"{command.pattern or 'nothing'}",
     )
     await reply(scope, use, job, heartbeat_seconds=workspace.limits.heartbeat_seconds)
 
