@@ -19,6 +19,7 @@ from django.core.management import call_command
 from django.db import DatabaseError
 from django.test import Client as Browser
 
+from artifacts.models import Artifact
 from cards import deletion
 from cards.access_tokens import issue_token
 from cards.clock import utc_now
@@ -323,6 +324,36 @@ class TestLive:
 
         await until_told(client)
         assert client.last["payload"]["kind"] == "resume_failed"
+
+    @pytest.mark.parametrize("round_no", range(3))
+    async def test_meets_an_engine_that_makes_files(
+        self, house: House, settings: LazySettings, tmp_path: Path, round_no: int
+    ) -> None:
+        """Neither a row nor a file of it is left, however far each one was."""
+        use_storage(settings, location=str(tmp_path / "files"))
+        was_ended = asyncio.Event()
+
+        async def play(turn: Turn) -> None:
+            try:
+                for number in range(10_000):
+                    await turn.artifact(f"{number}.txt", b"words")
+            finally:
+                was_ended.set()
+
+        house.engine.plays["make"] = play
+        client = await house.connect()
+        await client.say("make", "c1")
+        await client.transport.until(lambda: len(client.logged) > 10 + 7 * round_no)
+
+        await delete(client)
+
+        await until_told(client)
+        async with asyncio.timeout(PATIENCE_S):
+            await was_ended.wait()
+            while await run_in_database(files_in_storage):
+                # What was under way is discarded in a thread that tells nobody.
+                await run_in_database(int)
+        assert await run_in_database(Artifact.objects.count) == 0
 
     async def test_meets_what_came_first(self, house: House) -> None:
         """A message that is accepted between the look and the deletion goes too."""
