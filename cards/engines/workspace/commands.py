@@ -103,6 +103,13 @@ class SummariseFolder:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportOn:
+    """Write a report on a file or folder into a file."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """A text that is no command; `suggestions` are usages that come near it."""
 
@@ -139,6 +146,7 @@ Command = (
     | DiffFiles
     | RunProgram
     | SummariseFolder
+    | ReportOn
     | Unknown
     | TooLong
     | SayText

@@ -163,6 +163,16 @@ class Disk:
             is_cut=is_cut,
         )
 
+    def read_bytes(self, name: str) -> bytes:
+        """Return what a file holds, up to what `write_text` puts into one.
+
+        Raises:
+            WorkspaceFailure: There is no such file.
+        """
+        parts = parts_of(name)
+        with disk_failures(name), self._open_file(parts) as file:
+            return _read(file, self.limits.write_bytes)
+
     @contextmanager
     def _open_file(self, parts: tuple[str, ...]) -> Iterator[int]:
         if not parts:

@@ -18,6 +18,7 @@ from cards.engines.workspace.commands import (
     Help,
     ListFiles,
     ReadFile,
+    ReportOn,
     RunProgram,
     SayText,
     SearchText,
@@ -39,6 +40,7 @@ from cards.engines.workspace.reading import (
     read_file,
     stream_file,
 )
+from cards.engines.workspace.reporting import report_on
 from cards.engines.workspace.running import run_line
 from cards.engines.workspace.searching import search_text
 from cards.engines.workspace.summarising import summarise
@@ -68,6 +70,7 @@ HANDLERS: Mapping[type[Command], _Handler] = {
     DiffFiles: diff_files,
     RunProgram: run_line,
     SummariseFolder: summarise,
+    ReportOn: report_on,
     Unknown: not_understood,
     TooLong: refuse_long,
     SayText: say_text,

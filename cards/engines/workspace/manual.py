@@ -77,6 +77,12 @@ MANUAL: tuple[Entry, ...] = (
         ("summarise", "summarize", "overview", "summary", "describe"),
     ),
     Entry(
+        "report on FOLDER",
+        "write a report into a file that you can open here",
+        "make me a report about src",
+        ("report",),
+    ),
+    Entry(
         "stream FILE every MS ms",
         "recite a file slowly, word by word (the pace may be left out)",
         "tell me books/lighthouse.txt",
@@ -133,5 +139,8 @@ def help_text() -> str:
             "Before I run a program or replace a file I ask you, and show exactly "
             "what I would do. You may allow it for the session: then the same program "
             "line, or writing to that file, needs no question any more.",
+            "",
+            "What I write you can open here; each change is a version of its own. "
+            "Send me a file, and I show you what is in it.",
         )
     )

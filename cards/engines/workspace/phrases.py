@@ -15,6 +15,7 @@ from cards.engines.workspace.commands import (
     Help,
     ListFiles,
     ReadFile,
+    ReportOn,
     RunProgram,
     SearchText,
     StreamFile,
@@ -126,6 +127,10 @@ def _summarise(found: re.Match[str]) -> Command:
     return SummariseFolder(_name(found))
 
 
+def _report(found: re.Match[str]) -> Command:
+    return ReportOn(_name(found))
+
+
 def _stream(found: re.Match[str]) -> Command:
     return StreamFile(_name(found), _pace(found))
 
@@ -163,6 +168,11 @@ def _append_said(found: re.Match[str]) -> Command:
 
 
 PHRASES: tuple[Phrase, ...] = (
+    phrase(
+        r"(?:(?:write|make|create|prepare|give)(?: me)? )?(?:an? |the )?"
+        r"(?:new |short |quick )?report(?: (?:on|about))?ANYWHERE",
+        _report,
+    ),
     # Files written: the user's own text, so nothing of it is trimmed.
     prefix(r"(?:write|create|save|make) (?:to )?FILLERS(?P<name>KEY)SEP", _write),
     prefix(r"(?:overwrite|replace) FILLERS(?P<name>KEY)SEP", _write),

@@ -10,6 +10,18 @@ from typing import Protocol
 from cards.engine import Permission
 
 
+class Artifact(Protocol):
+    """A file that is kept."""
+
+    @property
+    def name(self) -> str:
+        """As it is shown."""
+
+    @property
+    def version(self) -> int:
+        """From 1."""
+
+
 class Message(Protocol):
     """An open reply."""
 
@@ -66,6 +78,11 @@ class Scope(Protocol):
         is_read_only: bool = False,
     ) -> Permission:
         """Ask whether a tool may do something, unless the session allowed it."""
+
+    async def artifact(
+        self, name: str, content: bytes, *, description: str | None = None
+    ) -> Artifact:
+        """Keep a file for the user."""
 
     def message(self) -> AbstractAsyncContextManager[Message]:
         """Return the block of a reply."""

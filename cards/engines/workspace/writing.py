@@ -6,6 +6,7 @@ from cards.engines.workspace.commands import AppendText, WriteFile
 from cards.engines.workspace.disk import Disk, Entry
 from cards.engines.workspace.failures import changed
 from cards.engines.workspace.files import Workspace
+from cards.engines.workspace.keeping import keep
 from cards.engines.workspace.limits import KIB
 from cards.engines.workspace.permitting import Permission
 from cards.engines.workspace.replies import ToolUse, reply
@@ -52,7 +53,10 @@ async def write_file(scope: Scope, workspace: Workspace, command: WriteFile) -> 
             file_path=entry.path,
             metadata={"size_bytes": entry.size_bytes},
         )
-        return f"{named(entry.path)} is written: {size}."
+        return (
+            f"{named(entry.path)} is written: {size}. "
+            f"{await keep(scope, workspace, entry)}"
+        )
 
     use = ToolUse(
         opening=f"I will write {named(command.name)}.",
@@ -101,9 +105,13 @@ async def append_text(scope: Scope, workspace: Workspace, command: AppendText) -
             file_path=entry.path,
             metadata={"size_bytes": entry.size_bytes, "is_new": is_new},
         )
+        kept = await keep(scope, workspace, entry)
         if is_new:
-            return f"{named(entry.path)} did not exist, so I made it: {size}."
-        return f"The text is at the end of {named(entry.path)}, which has {size} now."
+            return f"{named(entry.path)} did not exist, so I made it: {size}. {kept}"
+        return (
+            f"The text is at the end of {named(entry.path)}, which has {size} now. "
+            f"{kept}"
+        )
 
     use = ToolUse(
         opening=f"I will add that to {named(command.name)}.",

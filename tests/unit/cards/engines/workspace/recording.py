@@ -50,6 +50,10 @@ class Recorder:
     on_asked: Callable[[], None] = lambda: None
     #: Called after every chunk of text, to interrupt at a known moment.
     on_text: Callable[[str], None] = lambda chunk: None
+    #: Names and bytes of what was kept, in order.
+    kept: list[tuple[str, bytes]] = field(default_factory=list)
+    #: Raised instead of keeping anything.
+    refusal: EngineError | None = None
 
     def of_kind(self, kind: str) -> list["RecordedBlock"]:
         return [card for card in self.cards if card.kind == kind]
@@ -100,6 +104,15 @@ class RecordedScope:
         self.recorder = recorder
         self._agent = agent
         self._last_message: RecordedBlock | None = None
+
+    async def artifact(
+        self, name: str, content: bytes, *, description: str | None = None
+    ) -> SimpleNamespace:
+        if self.recorder.refusal is not None:
+            raise self.recorder.refusal
+        self.recorder.kept.append((name, content))
+        version = sum(kept == name for kept, _ in self.recorder.kept)
+        return SimpleNamespace(name=name, version=version)
 
     def message(self) -> "RecordedMessage":
         self._last_message = RecordedMessage(self.recorder, "message", self._agent)
