@@ -50,6 +50,14 @@ class ReceivedMessage:
     keep_files: Callable[[int], None] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SubmittedTurn:
+    """The turn of a message; an old one if the message was accepted before."""
+
+    record: TurnRecord
+    is_new: bool
+
+
 def turn_of_message(
     message: UserMessage,
     received: ReceivedMessage,

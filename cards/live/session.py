@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -15,7 +14,7 @@ from cards.clock import utc_now
 from cards.database import run_in_database
 from cards.live.artifact_desk import SessionArtifacts
 from cards.live.audience import Audience
-from cards.live.new_turns import turn_of_message
+from cards.live.new_turns import SubmittedTurn, turn_of_message
 from cards.live.runtime import SessionRuntime
 from cards.live.said import HISTORY_TURNS
 from cards.live.services import SessionServices
@@ -58,14 +57,6 @@ from cards.rounds import look_once
 from cards.transport import Batch
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedTurn:
-    """The turn of a message; an old one if the message was accepted before."""
-
-    record: TurnRecord
-    is_new: bool
 
 
 class LiveSession:

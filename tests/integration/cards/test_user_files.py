@@ -20,9 +20,13 @@ from artifacts.models import Artifact, ArtifactVersion
 from cards import operations
 from cards.database import run_in_database
 from cards.engine import Engine, EngineError, FileBlock, TextBlock, Turn
+from cards.live.user_files import UserFiles
+from cards.local_paths import LocalPaths
 from cards.models import Session
 from cards.models import Turn as TurnRow
 from cards.ports import ArtifactRefused, NewArtifact, StagedContent
+from cards.protocol.client_messages import UserMessage
+from cards.protocol.user_blocks import ContentBlock, Source
 from tests.integration.artifacts.shelving import use_storage
 from tests.integration.cards.house import (
     MAX_FILE_BYTES,
@@ -610,6 +614,26 @@ class TestRefusal:
 
         assert error["code"] == "DATABASE_UNAVAILABLE"
         assert stored_files(files_dir) == []
+
+
+class TestCancelledMessage:
+    async def test_leaves_bytes_that_another_thread_may_be_about_to_keep(
+        self, house: House, files_dir: Path
+    ) -> None:
+        """As a process that ends; what nobody keeps is for `cleanup_orphans`."""
+        message = UserMessage(
+            content=ContentBlock(type="file", source=Source(type="base64", data="YQ=="))
+        )
+        files = UserFiles(house.shelf, LocalPaths([]))
+
+        with pytest.raises(asyncio.CancelledError):
+            async with files.received(
+                message, session_id="sess_1", session_pk=None, event_id="c1"
+            ):
+                raise asyncio.CancelledError
+
+        assert stored_files(files_dir) == [b"a"]
+        assert await run_in_database(rows) == []
 
 
 class TestQueuedMessage:
