@@ -46,6 +46,7 @@ class TestExamples:
         assert list(EXAMPLES) == [
             "Assistant",
             "Reader",
+            "Writer",
             "Careful",
             "Photographer",
             "Patient",
@@ -68,6 +69,14 @@ class TestExamples:
         log = await play(stage, "Reader")
 
         assert text_of(log) == "a.txt has 2 words.b.bin has 300000 bytes."
+
+    async def test_write_files(self, stage: Stage) -> None:
+        log = await play(stage, "Writer")
+
+        assert stage.artifacts.kept == {"tides.md": [b"# Tides\n"]}
+        assert text_of(log) == "Done: [tides.md](artifact://art_1)."
+        (tool,) = log.added("tool")
+        assert log.inner(tool["envelope"]["card_id"])["output"] == "8 bytes written"
 
     async def test_ask(self, stage: Stage) -> None:
         log = await play(
