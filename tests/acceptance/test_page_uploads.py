@@ -144,6 +144,27 @@ class TestUploads:
         expect(chips(page)).to_have_count(2)
         expect(chips(page).first).to_contain_text("c.txt")
 
+    @pytest.mark.parametrize("size", [(390, 844), (390, 420), (1280, 720)])
+    def test_leave_room_for_words(
+        self,
+        page: Page,
+        shelf: PageShelf,
+        server: ScriptedServer,
+        size: tuple[int, int],
+    ) -> None:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        attach(page, *(f"{'long' * 20}{number}.txt" for number in range(15)))
+        expect(chips(page)).to_have_count(15)
+
+        expect(composer(page)).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        tray = page.get_by_role("list", name="Attached files")
+        assert tray.evaluate("tray => tray.scrollWidth <= tray.clientWidth")
+        last = page.get_by_role("button", name="Cancel the upload of").last
+        last.focus()
+        expect(last).to_be_in_viewport()
+
     def test_come_by_drop_anywhere(
         self, page: Page, shelf: PageShelf, server: ScriptedServer
     ) -> None:
