@@ -455,8 +455,10 @@ class TestSameMessage:
                     for each in (client, other)
                 )
             )
+            for worker in (house, another):
+                await until_at_rest(worker)
             for each in (client, other):
-                # Whoever runs it may have closed it before the other looks.
+                # Nobody rings here: each looks when it is over.
                 await each.resume(0)
                 await each.until_closed("turn_c1")
 
