@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from cards.clock import now_ms
 from cards.database import run_in_database
+from cards.live.decoding import decoded
 from cards.live.errors import session_deleted
 from cards.live.hub import Hub
 from cards.live.session import LiveSession
@@ -47,7 +48,6 @@ from cards.protocol.client_messages import (
 from cards.protocol.close_codes import CloseCode
 from cards.protocol.codec import (
     PONG,
-    decode_client_message,
     encode_event,
     name_message,
 )
@@ -381,7 +381,7 @@ class Connection:
         Spec: EMIT 9, 16; Ruling E22.
         """
         try:
-            message = decode_client_message(text, self._limits)
+            message = await decoded(text, self._limits)
             self._admit(message)
             await self._handle(message)
         except Exception as error:  # noqa: BLE001 - the client must hear of each
