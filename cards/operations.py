@@ -18,6 +18,7 @@ from cards.queries import (
     AcceptedMessage,
     SessionRecord,
     TurnRecord,
+    newest_seq,
     unfinished_turns,
 )
 from cards.statements import count_turns, find_turn
@@ -84,6 +85,51 @@ class AcceptedTurn:
     turn: TurnRecord
     is_new: bool
     hold: Hold | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequest:
+    """What a client wants stopped.
+
+    Attributes:
+        turn_card_id: The turn that is meant, running or waiting; None for the one
+            that the client saw running, or about to.
+        clear_queue: Stop those that wait as well.
+        seen_seq: Up to where the client was shown the session's log.
+
+    Spec: Rulings E9, E10.
+    """
+
+    turn_card_id: str | None = None
+    clear_queue: bool = False
+    seen_seq: int
+
+    def may_mean_next(self, *, shown_before: int) -> bool:
+        """Tell whether a turn may be meant although it is not named.
+
+        Somebody who was not shown all that came before it may want an earlier one
+        stopped, and has not seen that it ended.
+
+        Args:
+            shown_before: Seq of the last frame before the turn's first one.
+        """
+        return self.clear_queue or self.seen_seq >= shown_before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopOutcome:
+    """What became of a wish to stop.
+
+    Attributes:
+        is_stopped: False when there was nothing to stop.
+        is_running: Whether any turn ran or waited, on whichever worker.
+    """
+
+    is_stopped: bool
+    is_running: bool
+
+
+NOTHING_TO_STOP = StopOutcome(is_stopped=False, is_running=False)
 
 
 def open_session(
@@ -262,31 +308,33 @@ def _answers_as(stored: object, message: AcceptedMessage) -> bool:
     )
 
 
-def stop_turns(*, session_pk: int, turn_card_id: str | None, clear_queue: bool) -> bool:
-    """Mark a turn as stopped by its user.
-
-    Args:
-        turn_card_id: The turn that is meant, running or waiting; None for the one
-            that runs or is to run next.
-        clear_queue: Stop those that wait as well.
-
-    Returns:
-        Whether there was any to stop.
+def stop_turns(session_pk: int, request: StopRequest) -> StopOutcome:
+    """Mark turns as stopped by their user, for whoever runs them.
 
     Spec: Rulings E9, E10.
     """
     with transaction.atomic():
         lock_session(session_pk)
         unfinished = unfinished_turns(session_pk)
-        meant = (
-            unfinished[:1]
-            if turn_card_id is None
-            else [turn for turn in unfinished if turn.card_id == turn_card_id]
-        )
-        waiting = unfinished[1:] if clear_queue else []
+        meant = _turns_meant(session_pk, unfinished, request)
+        waiting = unfinished[1:] if request.clear_queue else []
         stopped = {turn.pk for turn in (*meant, *waiting)}
         Turn.objects.filter(pk__in=stopped).update(is_stopped=True)
-    return bool(stopped)
+    return StopOutcome(is_stopped=bool(stopped), is_running=bool(unfinished))
+
+
+def _turns_meant(
+    session_pk: int, unfinished: list[TurnRecord], request: StopRequest
+) -> list[TurnRecord]:
+    if request.turn_card_id is not None:
+        return [turn for turn in unfinished if turn.card_id == request.turn_card_id]
+    if not unfinished:
+        return []
+    first_seq = Turn.objects.values_list("first_seq", flat=True).get(
+        pk=unfinished[0].pk
+    )
+    before = newest_seq(session_pk) if first_seq is None else first_seq - 1
+    return unfinished[:1] if request.may_mean_next(shown_before=before) else []
 
 
 def store_injection(*, session_pk: int, text: str, now: datetime) -> bool:

@@ -3,12 +3,14 @@
 Spec: Rulings E4, E26; design.md 3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from cards.database import run_in_database
 from cards.log.tail import Tail
 from cards.ports import OpenPrompt
 from cards.protocol.errors import ErrorInfo
+from cards.queries import newest_seq, read_page
 from cards.transport import Batch
 
 
@@ -55,6 +57,33 @@ class Audience:
         """Have each follower read the log up to a seq at its own pace."""
         self.tail.skip_to(newest)
         self.pump()
+
+    async def catch_up(
+        self, session_pk: int, newest: int | None, *, is_served: Callable[[], bool]
+    ) -> None:
+        """Show what another worker wrote.
+
+        Args:
+            newest: Seq that the log reaches; None to find it out.
+            is_served: Whether this process writes the log itself by now.
+
+        Raises:
+            django.db.Error: The database cannot be read.
+        """
+        if newest is None:
+            newest = await run_in_database(newest_seq, session_pk)
+        after_seq = self.tail.newest_seq
+        if newest <= after_seq:
+            return
+        page = await run_in_database(
+            read_page, session_pk, after_seq=after_seq, up_to_seq=newest
+        )
+        if self.tail.newest_seq != after_seq or is_served():
+            return
+        if page.first_seq == after_seq + 1 and page.last_seq == newest:
+            self.extend(page.frames)
+        else:
+            self.skip_to(newest)
 
     def begin_anew(self, newest: int) -> None:
         """Forget the frames: the log is another one, which reaches this seq."""

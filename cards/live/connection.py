@@ -27,6 +27,7 @@ from cards.operations import (
     MessageConflict,
     QueueFull,
     SessionTaken,
+    StopRequest,
     TooManySessions,
 )
 from cards.ports import OpenPrompt
@@ -131,6 +132,8 @@ class Connection:
         self._live: LiveSession | None = None
         self._named_session = False
         self._cursor = 0
+        # Where the cursor has been in this session.
+        self._shown = 0
         # Counts moves of the cursor: a page that was read for an older place is not
         # sent any more.
         self._moves = 0
@@ -205,8 +208,14 @@ class Connection:
         self.pump()
 
     def _move_cursor(self, seq: int) -> None:
+        # A client that has it shown again has seen it before.
+        self._shown = max(self._shown, self._cursor)
         self._cursor = seq
         self._moves += 1
+
+    def _begin_at(self, seq: int) -> None:
+        self._move_cursor(seq)
+        self._shown = seq
 
     # Frames of this connection alone.
 
@@ -259,7 +268,7 @@ class Connection:
     def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
         """See `Follower.greet_anew`."""
         if self._live is not None:
-            self._move_cursor(newest)
+            self._begin_at(newest)
             self._tell_opened(self._live, newest, prompts)
             self.pump()
 
@@ -345,7 +354,7 @@ class Connection:
     def _follow(self, live: LiveSession, newest: int) -> None:
         self._unfollow()
         self._live = live
-        self._move_cursor(newest)
+        self._begin_at(newest)
         live.audience.followers.add(self)
 
     def _unfollow(self) -> None:
@@ -470,15 +479,18 @@ class Connection:
     async def _interrupt(self, message: SessionInterrupt) -> None:
         live = self._bound
         _check_trace(live, message.trace_id)
-        is_stopped = await live.interrupt(
-            turn_card_id=message.turn_card_id, clear_queue=message.clear_queue
+        outcome = await live.interrupt(
+            StopRequest(
+                turn_card_id=message.turn_card_id,
+                clear_queue=message.clear_queue,
+                seen_seq=max(self._shown, self._cursor),
+            )
         )
-        if not is_stopped:
-            # The turn that was named has ended; another one may be running.
-            is_another = message.turn_card_id is not None and live.is_working
+        if not outcome.is_stopped:
+            # The turn that was meant has ended; another one may be running.
             self._tell(
                 SessionEventKind.UPDATED,
-                UpdatedInner(state="running" if is_another else "idle"),
+                UpdatedInner(state="running" if outcome.is_running else "idle"),
             )
 
     async def _inject(self, message: UserInject) -> None:

@@ -5,6 +5,7 @@ import logging
 from dataclasses import dataclass, field
 
 from cards.engine import Engine, Turn
+from cards.operations import StopRequest
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo
 from cards.protocol.kinds import CloseStatus
@@ -19,6 +20,7 @@ class RunningTurn:
 
     Attributes:
         card: None before it is added.
+        before_seq: Of the last frame before its card; 0 before that is known.
         task: The engine's; None before it is started.
         ending: How the turn ends whatever its engine says; None leaves it to the
             engine.
@@ -29,6 +31,7 @@ class RunningTurn:
 
     record: TurnRecord
     card: Card | None = None
+    before_seq: int = 0
     task: "asyncio.Task[None] | None" = None
     ending: tuple[CloseStatus, ErrorInfo | None] | None = None
     is_ending: asyncio.Event = field(default_factory=asyncio.Event)
@@ -42,11 +45,19 @@ class RunningTurn:
         if self.timer is not None:
             self.timer.cancel()
 
-    def is_meant(self, turn_card_id: str | None) -> bool:
-        """Tell whether a turn of this id, or any, may still be stopped here."""
-        if self.card is None:
-            return turn_card_id in {None, self.record.card_id}
-        return self.card.is_open and turn_card_id in {None, self.card.card_id}
+    @property
+    def is_open(self) -> bool:
+        """Whether it may still be stopped, also before its card is added."""
+        return self.card is None or self.card.is_open
+
+    def is_meant(self, request: StopRequest) -> bool:
+        """Tell whether this turn is to be stopped, and still can be."""
+        if request.turn_card_id is None:
+            is_named = request.may_mean_next(shown_before=self.before_seq)
+        else:
+            card_id = self.record.card_id if self.card is None else self.card.card_id
+            is_named = request.turn_card_id == card_id
+        return self.is_open and is_named
 
     def end(self, status: CloseStatus, error: ErrorInfo | None = None) -> None:
         """Have the turn end like this; the first ending counts. Spec: Ruling E10."""

@@ -18,7 +18,6 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Protocol
 
 from django.db import Error as DatabaseError
@@ -42,10 +41,12 @@ from cards.live.running_turn import RunningTurn, log_late_end, run_engine
 from cards.live.runtime_settings import RuntimeSettings
 from cards.live.said import SaidSoFar
 from cards.live.session_log import SessionLog
+from cards.live.turn_queue import TurnQueue
 from cards.log.changes import injection_taken
 from cards.log.committer import Committer
 from cards.log.store import OwnerReplaced
 from cards.log.writer import LogWriteFailed
+from cards.operations import StopRequest
 from cards.ports import PromptBook
 from cards.protocol.card_tree import Card
 from cards.protocol.errors import ErrorInfo
@@ -53,10 +54,8 @@ from cards.protocol.kinds import (
     CardKind,
     Channel,
     CloseStatus,
-    SessionEventKind,
 )
-from cards.protocol.payloads import MessagePayload, QueuedMessage, UpdatedInner
-from cards.protocol.user_blocks import words_of
+from cards.protocol.payloads import MessagePayload
 from cards.protocol.watchdog import look
 from cards.queries import (
     SessionHistory,
@@ -151,9 +150,7 @@ class SessionRuntime:
         self._artifacts = artifacts
         self._topics_shown = set(history.system_topics)
         self._said = SaidSoFar(session.pk, history)
-        self._queue: dict[int, TurnRecord] = {}
-        self._is_queue_shown = False
-        self._last_turn_no = 0
+        self._queue = TurnQueue()
         self._running: RunningTurn | None = None
         self._worker: asyncio.Task[None] | None = None
         self._is_stopping = False
@@ -189,17 +186,14 @@ class SessionRuntime:
 
         Spec: Rulings E9, E14.
         """
-        count = len(self._queue)
-        for record in records:
-            if record.turn_no > self._last_turn_no:
-                self._queue.setdefault(record.turn_no, record)
+        has_new = self._queue.add(records)
         self._has_more.set()
         if self._worker is None:
             # Somebody may have seen the others wait.
-            self._is_queue_shown = were_shown or len(self._queue) > 1
+            self._queue.is_shown = were_shown or len(self._queue) > 1
             self._worker = asyncio.create_task(self._work())
-        elif self._running is not None and len(self._queue) > count:
-            self._show_queue()
+        elif self._running is not None and has_new:
+            self._queue.show(self._log.builder)
 
     # What its desk needs.
 
@@ -223,29 +217,20 @@ class SessionRuntime:
 
     # Being stopped.
 
-    def interrupt(self, *, turn_card_id: str | None, clear_queue: bool) -> bool:
+    def interrupt(self, request: StopRequest) -> bool:
         """Stop a turn; see `LiveSession.interrupt`. Spec: Rulings E9, E10."""
         running = self._running
-        is_running_meant = running is not None and running.is_meant(turn_card_id)
-        if running is not None and is_running_meant:
+        is_stopped = running is not None and running.is_meant(request)
+        if running is not None and is_stopped:
             running.end(CloseStatus.CANCELLED)
-        waiting = self._waiting_meant(turn_card_id) if not is_running_meant else []
-        for turn_no in tuple(self._queue) if clear_queue else waiting:
-            self._stop_queued(turn_no)
-        return is_running_meant or bool(waiting)
-
-    def _waiting_meant(self, turn_card_id: str | None) -> list[int]:
-        if turn_card_id is None:
+        if request.clear_queue or not is_stopped:
             # Accepted, and about to begin.
-            return sorted(self._queue)[:1]
-        return [
-            turn_no
-            for turn_no, record in self._queue.items()
-            if record.card_id == turn_card_id
-        ]
-
-    def _stop_queued(self, turn_no: int) -> None:
-        self._queue[turn_no] = replace(self._queue[turn_no], is_stopped=True)
+            is_first_meant = (
+                running is None or not running.is_open
+            ) and request.may_mean_next(shown_before=self._log.writer.next_seq - 1)
+            is_any = self._queue.stop(request, is_first_meant=is_first_meant)
+            is_stopped = is_stopped or is_any
+        return is_stopped
 
     def replace(self) -> None:
         """Stop at once: another worker owns the session.
@@ -292,8 +277,8 @@ class SessionRuntime:
                 continue
             if running is not None and running.record.pk == record.pk:
                 running.end(CloseStatus.CANCELLED)
-            elif record.turn_no in self._queue:
-                self._stop_queued(record.turn_no)
+            else:
+                self._queue.mark_stopped(record.turn_no)
         self.take_up(news.turns)
         for injection in news.injections:
             self._inject(injection)
@@ -375,8 +360,7 @@ class SessionRuntime:
                 return
             # More came, or the session was taken again.
             self._must_settle = self._must_settle or left is not None
-            for record in left or ():
-                self._queue.setdefault(record.turn_no, record)
+            self._queue.put_back(left or ())
         await self._owner.abandon(self.fence)
 
     async def _linger(self) -> None:
@@ -410,8 +394,7 @@ class SessionRuntime:
             return None
 
     async def _run_next(self) -> None:
-        record = self._queue.pop(min(self._queue))
-        self._last_turn_no = record.turn_no
+        record = self._queue.take()
         self._running = RunningTurn(record=record)
         try:
             if record.state == "running":
@@ -428,8 +411,9 @@ class SessionRuntime:
 
     async def _run_turn(self, running: RunningTurn) -> None:
         record = running.record
-        if self._is_queue_shown:
-            self._show_queue()
+        if self._queue.is_shown:
+            self._queue.show(self._log.builder)
+        running.before_seq = self._log.writer.next_seq - 1
         running.card = card = self._log.open_turn(record)
         self._watch(running)
         context = Context(
@@ -468,6 +452,12 @@ class SessionRuntime:
         if not self._is_stopping:
             self._desk.close_open()
         status, error = running.ending or self._outcome(running.task)
+        self._report_dropped(running)
+        self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
+        await self._log.writer.flush()
+        self._said.remember(record, context)
+
+    def _report_dropped(self, running: RunningTurn) -> None:
         dropped = self._log.builder.take_dropped_count()
         if dropped and running.ending is None:
             logger.warning(
@@ -475,9 +465,6 @@ class SessionRuntime:
                 self._name,
                 dropped,
             )
-        self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
-        await self._log.writer.flush()
-        self._said.remember(record, context)
 
     async def _run_engine(self, running: RunningTurn, turn: Turn) -> None:
         """Run the engine until it ends, or until its turn has to end without it."""
@@ -506,20 +493,6 @@ class SessionRuntime:
         return CloseStatus.FAILED, error_of(
             exception, shows_exceptions=self._settings.shows_exceptions
         )
-
-    def _show_queue(self) -> None:
-        if self._log.writer.failure is not None:
-            return
-        waiting = [
-            QueuedMessage(
-                event_id=record.event_id, text=words_of(record.message["content"])
-            )
-            for _, record in sorted(self._queue.items())
-        ]
-        self._log.builder.session_event(
-            SessionEventKind.UPDATED, UpdatedInner(queue=waiting)
-        )
-        self._is_queue_shown = bool(waiting)
 
     # The watchdog.
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -20,9 +21,12 @@ from cards.live.said import HISTORY_TURNS
 from cards.live.services import SessionServices
 from cards.log.tail import Tail
 from cards.operations import (
+    NOTHING_TO_STOP,
     AcceptedTurn,
     NewTurn,
     OpenedSession,
+    StopOutcome,
+    StopRequest,
     accept_message,
     open_session,
     settle_wait,
@@ -51,7 +55,6 @@ from cards.queries import (
     newest_seq,
     read_history,
     read_news,
-    read_page,
 )
 from cards.rounds import look_once
 from cards.transport import Batch
@@ -269,45 +272,22 @@ class LiveSession:
         elif accepted.is_new:
             self._services.doorbell.call(self._row.pk)
 
-    async def interrupt(
-        self, *, turn_card_id: str | None = None, clear_queue: bool = False
-    ) -> bool:
-        """Stop a turn.
-
-        Args:
-            turn_card_id: The turn that is meant, running or waiting; None for the
-                one that runs or is about to.
-            clear_queue: Stop those that wait as well.
-
-        Returns:
-            False when there was none to stop.
-
-        Spec: Rulings E9, E10.
-        """
+    async def interrupt(self, request: StopRequest) -> StopOutcome:
+        """Stop a turn, whoever runs it. Spec: Rulings E9, E10."""
         if self.record is None:
-            return False
-        is_here = self.is_working
-        is_stopped = (
-            is_here
-            and self._runtime is not None
-            and self._runtime.interrupt(
-                turn_card_id=turn_card_id, clear_queue=clear_queue
-            )
-        )
-        if is_stopped and not clear_queue and turn_card_id is None:
-            return True
+            return NOTHING_TO_STOP
+        runtime = self._runtime if self.is_working else None
+        is_stopped = runtime is not None and runtime.interrupt(request)
+        if is_stopped and not request.clear_queue and request.turn_card_id is None:
+            return StopOutcome(is_stopped=True, is_running=True)
         # Stored for its owner, and for whoever takes over from that one.
-        is_marked = await self._services.writes.run(
-            self.record.pk,
-            stop_turns,
-            session_pk=self.record.pk,
-            turn_card_id=turn_card_id,
-            clear_queue=clear_queue,
+        stored = await self._services.writes.run(
+            self.record.pk, stop_turns, self.record.pk, request
         )
-        if is_marked and not is_here:
+        if stored.is_stopped and runtime is None:
             self._services.doorbell.call(self.record.pk)
             await self.take_over()
-        return is_stopped or is_marked
+        return replace(stored, is_stopped=is_stopped or stored.is_stopped)
 
     async def inject(self, text: str) -> bool:
         """Give words to the running turn; False when none runs. Spec: Ruling E23."""
@@ -571,23 +551,7 @@ class LiveSession:
         """
         # Rings may come faster than a page is read; one look then sees it all.
         async with self._looks:
-            await self._look_at_log(newest)
-
-    async def _look_at_log(self, newest: int | None) -> None:
-        if self.record is None or self.is_working:
-            return
-        if newest is None:
-            newest = await run_in_database(newest_seq, self.record.pk)
-        after_seq = self.tail.newest_seq
-        if newest <= after_seq:
-            return
-        page = await run_in_database(
-            read_page, self.record.pk, after_seq=after_seq, up_to_seq=newest
-        )
-        # Meanwhile a runtime of our own may have gone on.
-        if self.tail.newest_seq != after_seq or self.is_working:
-            return
-        if page.first_seq == after_seq + 1 and page.last_seq == newest:
-            self.audience.extend(page.frames)
-        else:
-            self.audience.skip_to(newest)
+            if self.record is not None and not self.is_working:
+                await self.audience.catch_up(
+                    self.record.pk, newest, is_served=lambda: self.is_working
+                )

@@ -309,6 +309,36 @@ class TestTwoWorkers:
         assert end["envelope"]["card_id"] == "turn_c2"
         assert end["payload"]["status"] == "cancelled"
 
+    def test_replace_one_that_stood_still(
+        self, workers: tuple[CardwireServer, ...]
+    ) -> None:
+        """It wakes, stops what it ran, and shows its clients what became of it."""
+        first, other = workers
+        with on(other, "sess_still") as there, on(first, "sess_still") as here:
+            here.say("wait", event_id="c1")
+            before = here.until(is_working)
+            first.send_signal(signal.SIGSTOP)
+            try:
+                there.send({"type": "ping"})
+                seen_there = there.until_turn_ends()
+                there.say("hi", event_id="c2")
+                seen_there += there.until_turn_ends()
+            finally:
+                first.send_signal(signal.SIGCONT)
+            seen_here = before + here.until_turn_ends() + here.until_turn_ends()
+            here.say("hi", event_id="c3")
+            end = here.until_turn_ends()[-1]
+
+        assert closes_of(seen_here) == [
+            ("message", "ok"),
+            ("tool", "failed"),
+            ("turn", "failed"),
+            ("message", "ok"),
+            ("turn", "ok"),
+        ]
+        assert seqs_of(seen_here, here.trace_id) == list(range(1, len(seen_here) + 1))
+        assert end["payload"]["status"] == "ok"
+
     def test_replace_one_that_died(self, workers: tuple[CardwireServer, ...]) -> None:
         """The lease decides: these two share neither disk nor lock files."""
         first, other = workers

@@ -16,7 +16,7 @@ from cards.live.new_turns import accepted_message
 from cards.live.runtime import SessionRuntime
 from cards.models import Session
 from cards.models import Turn as TurnRow
-from cards.operations import NewTurn, accept_message
+from cards.operations import NewTurn, StopRequest, accept_message
 from cards.protocol.client_messages import UserMessage
 from cards.protocol.errors import ErrorInfo
 from cards.protocol.kinds import CardKind
@@ -347,7 +347,7 @@ class TestInterrupt:
         turns = [await accepted(record, text) for text in ["wait", "hi"]]
 
         runtime.take_up(turns[:1])
-        assert runtime.interrupt(turn_card_id=None, clear_queue=False)
+        assert runtime.interrupt(StopRequest(seen_seq=0))
         runtime.take_up(turns)
         await until_idle(runtime)
 
