@@ -10,7 +10,7 @@ r"""Names that may be shown, stored and linked, whatever was asked for.
 | dots at the end | nothing |
 | a name that Windows reserves, such as `con.txt` | `_con.txt` |
 | more than 255 bytes of UTF-8 | a shorter stem; the suffix stays |
-| nothing that is left | `file` |
+| nothing that is left | `unnamed-file` |
 
 Spec: FR-107, FR-111, FR-113; issue "Artifacts", bad input.
 """
@@ -29,7 +29,8 @@ MAX_READ_CHARS: Final = 10_000
 #: Bytes of what counts as a suffix; a longer one is cut with the rest.
 MAX_SUFFIX_BYTES: Final = 32
 
-FALLBACK_NAME: Final = "file"
+#: No word of a sentence: mentions of names become links. Spec: Ruling E21.
+FALLBACK_NAME: Final = "unnamed-file"
 
 #: Characters of categories that are visible and yet show nothing: joiners, fillers
 #: and selectors.

@@ -154,9 +154,9 @@ class TestUpload:
         [
             ("../../etc/passwd", "passwd"),
             ("..\\..\\boot.ini", "boot.ini"),
-            ("..", "file"),
-            (".", "file"),
-            ("/", "file"),
+            ("..", "unnamed-file"),
+            (".", "unnamed-file"),
+            ("/", "unnamed-file"),
             ("con.txt", "_con.txt"),
             ("a\u202egnp.exe", "agnp.exe"),
             ("a\x00b.txt", "ab.txt"),
