@@ -10,7 +10,15 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from platform import python_version
 
-from benchmarks import bodies, latency, liveness, resume, streaming, sweeping
+from benchmarks import (
+    bodies,
+    latency,
+    liveness,
+    mentions,
+    resume,
+    streaming,
+    sweeping,
+)
 from benchmarks.results import Result
 
 BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
@@ -21,6 +29,11 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Result]]] = {
     "unread": liveness.unread_stream,
     "interrupt": liveness.interrupts,
     "bodies": bodies.large_bodies,
+    "mentions": lambda: [
+        mentions.share_of_streaming(),
+        mentions.growth(),
+        mentions.hostile(),
+    ],
     "sweep": lambda: [sweeping.expired_prompts()],
 }
 

@@ -12,8 +12,9 @@ from typing import Final
 #: Returned when the text ends before the verdict.
 PENDING: Final = -1
 
-#: Parentheses that open within a target. Spec: none; cmark nests as many.
-_MAX_OPENED: Final = 32
+#: Parentheses that may open within a target. Spec: none; CommonMark asks for three in
+#: each other.
+_MAX_OPENED: Final = 16
 
 _SPACES: Final = re.compile(r"\s*")
 _POINTED: Final = re.compile(r"<(?:[^<>\\\n]|\\.)*+")
