@@ -18,6 +18,7 @@ from channels.security.websocket import OriginValidator
 from django.conf import settings
 
 from cards.address_guard import AddressGuard, address_for_logs
+from cards.authentication import identity_of_scope
 from cards.consumers import CardConsumer
 from cards.protocol.close_codes import CloseCode
 from cards.routing import websocket_routes
@@ -75,6 +76,15 @@ async def stop() -> None:
     await sockets.close_all(CloseCode.GOING_AWAY)
 
 
+async def is_known(head: dict[str, Any]) -> bool:
+    """Tell whether a request comes from somebody who may own sessions.
+
+    Spec: Ruling E27.
+    """
+    allow_anonymous = settings.CARDWIRE_ALLOW_ANONYMOUS
+    return await identity_of_scope(head, allow_anonymous=allow_anonymous) is not None
+
+
 with one_line_when_wrong():
     # Made here, so that the engine is looked at before anybody is served.
     hub()
@@ -83,6 +93,7 @@ install(
     max_message_bytes=settings.CARDWIRE_MAX_FRAME_BYTES,
     max_body_bytes=settings.CARDWIRE_MAX_UPLOAD_BYTES + FORM_BYTES,
     stalled_after_s=settings.CARDWIRE_STALLED_AFTER_S,
+    is_known=is_known,
     on_start=start,
     on_stop=stop,
     address_for_logs=address_for_logs,

@@ -19,7 +19,7 @@ from zope.interface import implementer
 
 from cards.protocol.close_codes import CloseCode
 from cards.transport.asgi import Send, SendTransport
-from cards.transport.daphne_http import install_http
+from cards.transport.daphne_http import IsKnown, install_http
 from cards.transport.framing import Batch
 from cards.transport.sockets import CLOSE_GRACE_S, Sockets
 from cards.transport.stalls import Progress
@@ -232,6 +232,7 @@ def install(
     max_message_bytes: int,
     max_body_bytes: int,
     stalled_after_s: float,
+    is_known: IsKnown,
     on_start: Callable[[], None],
     on_stop: Callable[[], Awaitable[None]],
     address_for_logs: Callable[[str], str],
@@ -244,6 +245,8 @@ def install(
         max_body_bytes: Largest body of a request; a larger one is refused with 413.
         stalled_after_s: Seconds after which a client that reads nothing is closed
             with 1013, or cut if it speaks HTTP; 0 for never.
+        is_known: Tells whether somebody who may be here sends a request; a large body
+            of anybody else is refused with 401.
         on_start: Called once the event loop runs.
         on_stop: Awaited on SIGTERM and SIGINT while all sockets still work.
         address_for_logs: What the access log may keep of an address.
@@ -256,7 +259,11 @@ def install(
     CardwireWebSocketProtocol.max_message_bytes = max_message_bytes
     sockets.stalled_after_s = stalled_after_s
     WebSocketFactory.protocol = CardwireWebSocketProtocol
-    install_http(max_body_bytes=max_body_bytes, stalled_after_s=stalled_after_s)
+    install_http(
+        max_body_bytes=max_body_bytes,
+        stalled_after_s=stalled_after_s,
+        is_known=is_known,
+    )
     # Both are loaded by now if daphne is the server, and only then.
     server = sys.modules.get("daphne.server")
     reactor = sys.modules.get("twisted.internet.reactor")

@@ -5,6 +5,7 @@
 | puts a whole request body into the application's queue | a piece, when asked for |
 | hands a form's body to Twisted, which parses it in memory | the application parses |
 | takes bodies of any size | refuses those over a limit, early |
+| takes bodies of anybody | a large one waits until its sender is known |
 | `send` never waits | waits while the socket's buffer is full |
 | waits for ever for a client that takes nothing | cuts it |
 | sends the body's second part after HEAD | sends none |
@@ -41,10 +42,15 @@ Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
+IsKnown = Callable[[Message], Awaitable[bool]]
 
 #: Bytes of a request's body that the application gets at once; between two of them the
 #: event loop goes on with others.
 PIECE_BYTES = 64 * 1024
+
+#: Bytes of a body that are taken of anybody; its sender must be known before more is
+#: stored. Spec: none; a form is smaller.
+ANYBODYS_BODY_BYTES = 1024 * 1024
 
 #: Bytes of a body that daphne, which joins them to the rest in memory, may find behind
 #: a WebSocket handshake, where none belongs.
@@ -56,6 +62,10 @@ LINGER_S = 10.0
 
 #: What the client is told; the shape is that of all our REST errors.
 _REFUSALS = {
+    HTTPStatus.UNAUTHORIZED: (
+        "sign in first, or show a token that holds as Authorization: Bearer"
+    ),
+    HTTPStatus.SERVICE_UNAVAILABLE: "who sends the body cannot be found out right now",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the body is too large",
     HTTPStatus.INSUFFICIENT_STORAGE: "there is no room to store the body",
 }
@@ -161,6 +171,14 @@ class CardwireChannel(http.HTTPChannel):
         self.outflow.fill()
         super().pauseProducing()
 
+    def hold(self) -> None:
+        """Read nothing more of the client."""
+        self._networkProducer.pauseProducing()
+
+    def release(self) -> None:
+        """Go on to read."""
+        self._networkProducer.resumeProducing()
+
     def resumeProducing(self) -> None:  # noqa: N802
         """Twisted: the socket's buffer has drained."""
         super().resumeProducing()
@@ -225,11 +243,17 @@ class CardwireRequest(WebRequest):
     #: Bytes of the largest request body; set by `install_http`.
     max_body_bytes = 0
 
+    #: Tells whether somebody who may be here sends a request, by its head as ASGI has
+    #: it; set by `install_http`.
+    is_known: IsKnown | None = None
+
     #: Twisted's: the spooled body, or what daphne finds in its place.
     content: Any
 
     _received_bytes = 0
     _is_refused = False
+    _is_whole = False
+    _asking: asyncio.Task[None] | None = None
     _lingering: asyncio.TimerHandle | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -248,6 +272,9 @@ class CardwireRequest(WebRequest):
             super().gotLength(length)
         except OSError:
             self._refuse(HTTPStatus.INSUFFICIENT_STORAGE)
+            return
+        if length is not None and length > ANYBODYS_BODY_BYTES:
+            self._ask_who_sends()
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
         """Twisted: a part of the body is there."""
@@ -257,15 +284,54 @@ class CardwireRequest(WebRequest):
         if self._received_bytes > self._limit_bytes:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
+        if self._received_bytes > ANYBODYS_BODY_BYTES:
+            self._ask_who_sends()
         try:
             super().handleContentChunk(data)
         except OSError:
             self._refuse(HTTPStatus.INSUFFICIENT_STORAGE)
 
+    def _ask_who_sends(self) -> None:
+        """Have the client wait until it is known who sends, once."""
+        if self._asking is not None or self.is_known is None:
+            return
+        self.channel.hold()
+        # Twisted would tell the client to go on before that is clear.
+        expects = self.requestHeaders.hasHeader(b"Expect")
+        self.requestHeaders.removeHeader(b"Expect")
+        headers = [
+            (name.lower(), value)
+            for name, values in self.requestHeaders.getAllRawHeaders()
+            for value in values
+        ]
+        self._asking = asyncio.get_running_loop().create_task(
+            self._hear_who_sends({"type": "http", "headers": headers}, expects)
+        )
+
+    async def _hear_who_sends(self, head: Message, expects: bool) -> None:
+        status: HTTPStatus | None = None
+        try:
+            if self.is_known is not None and not await self.is_known(head):
+                status = HTTPStatus.UNAUTHORIZED
+        except Exception:
+            logger.exception("who sends a body was not found out")
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+        # What came whole with the first bytes is the application's to judge.
+        if self._is_whole or self._is_refused:
+            return
+        if status is not None:
+            self._refuse(status)
+        elif expects:
+            self.channel._send100Continue()
+        self.channel.release()
+
     def requestReceived(  # noqa: N802
         self, command: bytes, path: bytes, version: bytes
     ) -> None:
         """Twisted: the request is whole."""
+        self._is_whole = True
+        if self._asking is not None and not self._asking.done():
+            self.channel.release()
         if not self._is_refused:
             try:
                 # The last bytes may be in the file's buffer only.
@@ -297,6 +363,8 @@ class CardwireRequest(WebRequest):
         headers = Headers()
         for name, value in _refusal_headers(body):
             headers.addRawHeader(name, value)
+        if status == HTTPStatus.UNAUTHORIZED:
+            headers.addRawHeader(b"WWW-Authenticate", b"Bearer")
         headers.addRawHeader(b"Connection", b"close")
         code, reason = str(status.value).encode(), status.phrase.encode()
         self.channel.writeHeaders(b"HTTP/1.1", code, reason, headers)
@@ -313,8 +381,9 @@ class CardwireRequest(WebRequest):
 
     def connectionLost(self, reason: Any) -> None:  # noqa: N802
         """Give back what the request holds, then let daphne tell the application."""
-        if self._lingering is not None:
-            self._lingering.cancel()
+        for waiting in (self._lingering, self._asking):
+            if waiting is not None:
+                waiting.cancel()
         self._close_content()
         super().connectionLost(reason)
 
@@ -435,17 +504,21 @@ def _make_channel(_factory: Any) -> Any:
     return http._GenericHTTPChannelProtocol(CardwireChannel())
 
 
-def install_http(*, max_body_bytes: int, stalled_after_s: float) -> None:
+def install_http(
+    *, max_body_bytes: int, stalled_after_s: float, is_known: IsKnown | None = None
+) -> None:
     """Have daphne make our requests and channels; another server notices nothing.
 
     Args:
         max_body_bytes: Largest body of a request; a larger one is refused with 413.
         stalled_after_s: Seconds after which a client that takes nothing of a response
             is cut; 0 for never.
+        is_known: See `CardwireRequest`; None lets anybody send large bodies.
 
     Spec: issue "Artifacts" 4.
     """
     CardwireRequest.max_body_bytes = max_body_bytes
+    CardwireRequest.is_known = staticmethod(is_known) if is_known else None
     outflows.stalled_after_s = stalled_after_s
     http_protocol.WebRequest = CardwireRequest
     http_protocol.HTTPFactory.protocol = _make_channel

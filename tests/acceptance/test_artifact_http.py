@@ -10,10 +10,11 @@ import os
 import resource
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -85,14 +86,14 @@ def ask(
     method: str,
     path: str,
     body: Any = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    *,
     is_chunked: bool = False,
-    **headers: str,
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
     """Return status, headers and body of an answer."""
     with closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)) as each:
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        form = FORM if method == "POST" else {}
-        each.request(method, path, body, form | sent, encode_chunked=is_chunked)
+        sent = (FORM if method == "POST" else {}) | dict(headers)
+        each.request(method, path, body, sent, encode_chunked=is_chunked)
         response = each.getresponse()
         return response.status, response.headers, response.read()
 
@@ -147,7 +148,7 @@ class TestLargeFile:
                 "POST",
                 "/v1/artifacts",
                 pieces,
-                Content_Length=str(len(form)),
+                {"Content-Length": str(len(form))},
             )
             answers.append((status, body))
 
@@ -265,8 +266,10 @@ class TestDownload:
             server,
             "GET",
             content_path(told),
-            Range=f"bytes={len(first)}-",
-            If_Range=f'"{told["sha256"]}"',
+            headers={
+                "Range": f"bytes={len(first)}-",
+                "If-Range": f'"{told["sha256"]}"',
+            },
         )
 
         assert status == 206
@@ -340,3 +343,51 @@ class TestDeletedSession:
             frames = client.until(lambda f: inner_kind(f) == "resume_failed")
             assert not any(map(is_end_of_turn, frames))
             assert client.nothing_else() == []
+
+
+class TestStranger:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def closed_server(
+        tmp_path_factory: pytest.TempPathFactory,
+    ) -> Iterator[CardwireServer]:
+        """A server that wants to know everybody."""
+        data_dir = tmp_path_factory.mktemp("closed")
+        closed = CardwireServer(data_dir, CARDWIRE_ALLOW_ANONYMOUS="0")
+        try:
+            closed.start()
+            yield closed
+        finally:
+            closed.close()
+
+    def test_has_no_large_file_taken(self, closed_server: CardwireServer) -> None:
+        """Whoever is not known gets nothing onto the disk, and hears why."""
+        make_ann = "User.objects.create(username='ann')"
+        closed_server.manage("shell", "-c", make_ann)
+        issued = closed_server.manage("issue_token", "ann").stdout
+        token = {"Authorization": f"Bearer {issued.strip().rpartition('token=')[2]}"}
+        form = form_of("sess_1", bytes(20 * MEGABYTE))
+        with CardClient(closed_server.socket_url, token) as ann:
+            ann.send({"type": "session.create", "session_id": "sess_1"})
+            ann.receive()
+
+            unknown = [
+                ask(closed_server, "POST", path, form, headers)[0]
+                for path in ("/v1/artifacts", "/sign-in/", "/nowhere")
+                for headers in ({}, {"Authorization": "Bearer x", "Cookie": "a=b"})
+            ]
+            known = ask(closed_server, "POST", "/v1/artifacts", form, token)[0]
+
+        assert unknown == [401] * 6
+        assert known == 201
+        assert len(stored_files(closed_server)) == 1
+        assert spooled_bodies(closed_server) == 0
+
+    def test_is_not_even_asked_for_it(self, closed_server: CardwireServer) -> None:
+        with connect(closed_server) as client:
+            length = f"Content-Length: {20 * MEGABYTE}"
+            asked = head("POST", "/v1/artifacts", length, "Expect: 100-continue")
+            client.sendall(asked)
+
+            assert client.recv(12) == b"HTTP/1.1 401"
+            assert spooled_bodies(closed_server) == 0

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from cards.transport import daphne_http
 from cards.transport.daphne_http import (
+    ANYBODYS_BODY_BYTES,
     MAX_HANDSHAKE_BODY_BYTES,
     PIECE_BYTES,
     BoundedBodies,
@@ -162,6 +163,7 @@ async def stage(
         (http_protocol, "WebRequest"),
         (HTTPFactory, "protocol"),
         (CardwireRequest, "max_body_bytes"),
+        (CardwireRequest, "is_known"),
     ):
         monkeypatch.setattr(owner, name, getattr(owner, name))
     install_http(max_body_bytes=MAX_BODY_BYTES, stalled_after_s=0)
@@ -593,6 +595,162 @@ class TestTooLargeBody:
         stage.ask(length, "Upgrade: WebSocket")
 
         assert refusal_of(stage) == TOO_LARGE
+
+
+UNKNOWN = (
+    b"HTTP/1.1 401 Unauthorized",
+    {
+        "detail": "sign in first, or show a token that holds as Authorization: Bearer",
+    },
+)
+UNCLEAR = (
+    b"HTTP/1.1 503 Service Unavailable",
+    {"detail": "who sends the body cannot be found out right now"},
+)
+
+#: A body that is not taken of anybody.
+LARGE = ANYBODYS_BODY_BYTES + 1
+
+
+class Doorman:
+    """Says who is known, when a test wants it to."""
+
+    def __init__(self) -> None:
+        self.heads: list[Message] = []
+        self.verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def __call__(self, head: Message) -> bool:
+        self.heads.append(head)
+        return await asyncio.shield(self.verdict)
+
+
+class TestLargeBodyOfSomebody:
+    @pytest.fixture
+    async def doorman(self, stage: Stage) -> Doorman:
+        doorman = Doorman()
+        install_http(max_body_bytes=10 * LARGE, stalled_after_s=0, is_known=doorman)
+        return doorman
+
+    @staticmethod
+    def is_reading(stage: Stage) -> bool:
+        return bool(stage.tcp.producerState == "producing")
+
+    async def test_waits_until_its_sender_is_known(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        recorder = Recorder()
+        stage.serve(recorder)
+        stage.ask(
+            f"Content-Length: {LARGE}",
+            "Authorization: Bearer x",
+            "Cookie: a=b",
+            method="POST",
+        )
+        await stage.settle()
+        assert not self.is_reading(stage)
+        (head,) = doorman.heads
+        assert head["type"] == "http"
+        assert (b"authorization", b"Bearer x") in head["headers"]
+        assert (b"cookie", b"a=b") in head["headers"]
+
+        doorman.verdict.set_result(True)
+        await stage.settle()
+        assert self.is_reading(stage)
+        stage.protocol.dataReceived(bytes(LARGE))
+        await stage.end()
+
+        assert len(recorder.body) == LARGE
+        assert len(doorman.heads) == 1
+
+    async def test_of_a_stranger_is_refused(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        stage.ask(f"Content-Length: {LARGE}", method="POST")
+        spooled = stage.request.content
+        doorman.verdict.set_result(False)
+        await stage.settle()
+
+        head = stage.tcp.value()
+        assert b"WWW-Authenticate: Bearer" in head
+        assert refusal_of(stage) == UNKNOWN
+        assert spooled.closed
+        # What still comes is thrown away, so that the client reads the answer.
+        assert self.is_reading(stage)
+        stage.protocol.dataReceived(bytes(LARGE))
+        assert stage.tcp.disconnecting
+        assert stage.server.applications == []
+
+    async def test_that_grows_waits_too(self, stage: Stage, doorman: Doorman) -> None:
+        chunk = b"%x\r\n%b\r\n" % (LARGE, bytes(LARGE))
+        stage.ask("Transfer-Encoding: chunked", method="POST")
+        await stage.settle()
+        assert doorman.heads == []
+
+        stage.protocol.dataReceived(chunk)
+        await stage.settle()
+        assert not self.is_reading(stage)
+        doorman.verdict.set_result(False)
+        await stage.settle()
+
+        assert refusal_of(stage) == UNKNOWN
+
+    async def test_is_asked_for_once_its_sender_is_known(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        expect = "Expect: 100-continue"
+        stage.ask(f"Content-Length: {LARGE}", expect, method="PUT")
+        await stage.settle()
+        assert stage.tcp.value() == b""
+
+        doorman.verdict.set_result(True)
+        await stage.settle()
+
+        assert stage.tcp.take() == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+    async def test_that_came_whole_is_left_to_the_application(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        recorder = Recorder()
+        stage.serve(recorder)
+        stage.post(bytes(LARGE))
+        doorman.verdict.set_result(False)
+        await stage.end()
+
+        assert len(recorder.body) == LARGE
+        assert self.is_reading(stage)
+
+    async def test_is_refused_when_nobody_can_tell(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        stage.ask(f"Content-Length: {LARGE}", method="POST")
+        doorman.verdict.set_exception(OSError("the database is away"))
+        await stage.settle()
+
+        assert refusal_of(stage) == UNCLEAR
+
+    async def test_is_forgotten_with_its_client(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        stage.ask(f"Content-Length: {LARGE}", method="POST")
+        asking = stage.request._asking
+        await stage.settle()
+        stage.lose()
+        doorman.verdict.set_result(True)
+        await stage.settle()
+
+        assert asking.cancelled()
+
+    async def test_of_a_common_size_is_taken_of_anybody(
+        self, stage: Stage, doorman: Doorman
+    ) -> None:
+        recorder = Recorder()
+        stage.serve(recorder)
+
+        stage.post(bytes(ANYBODYS_BODY_BYTES))
+        await stage.end()
+
+        assert len(recorder.body) == ANYBODYS_BODY_BYTES
+        assert doorman.heads == []
 
 
 class FullFile:
