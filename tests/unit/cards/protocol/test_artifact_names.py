@@ -1,0 +1,122 @@
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+
+from cards.protocol.artifact_names import UNSETTLED, KnownArtifacts, Mention
+from cards.protocol.mentions import MentionRewriter
+from tests.unit.cards.protocol.mention_texts import knowing, rewrite
+
+LINK = "[report.md](artifact://art_s)"
+
+
+class TestLink:
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [
+            ("a[b].md", r"a\[b\].md"),
+            ("a`b*c~d|e.md", r"a\`b\*c\~d\|e.md"),
+            ("my_big_file.md", "my_big_file.md"),
+            ("__init__.py", r"\_\_init\_\_.py"),
+            ("R&D.md", "R&D.md"),
+            ("R&amp;D.md", r"R\&amp;D.md"),
+            ("a<b>.md", r"a\<b>.md"),
+            ("1 < 2.md", "1 < 2.md"),
+            ("back\\slash.md", r"back\\slash.md"),
+        ],
+    )
+    def test_shows_the_name_as_it_is(self, name: str, shown: str) -> None:
+        """Spec: Ruling E21."""
+        link = rewrite(["art_1"], knowing({name: "art_1"}))
+
+        assert link == f"[{shown}](artifact://art_1)"
+        html = MarkdownIt().render(link)
+        label = re.fullmatch(r'<p><a href="artifact://art_1">(.*)</a></p>\n', html)
+        assert label
+        assert label[1] == MarkdownIt().utils.escapeHtml(name)
+
+    @pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>.svg", "[x](y).md"])
+    def test_is_made_of_hostile_names_too(self, name: str) -> None:
+        """Cases FR-117, FR-119; sample n01."""
+        html = MarkdownIt().render(
+            rewrite([f"See {name} now"], knowing({name: "art_1"}))
+        )
+
+        assert html.count("<a ") == 1
+        assert "<img" not in html
+
+
+class TestKnownArtifacts:
+    def test_means_the_artifact_learnt_last_by_a_name(self) -> None:
+        """Spec: Ruling E21."""
+        known = KnownArtifacts()
+        known.learn("art_1", "a.md")
+        known.learn("art_2", "a.md")
+        known.learn("art_1", "b.md")
+
+        assert rewrite(["a.md b.md art_1 art_2"], known) == (
+            "[a.md](artifact://art_2) [b.md](artifact://art_1)"
+            " [b.md](artifact://art_1) [a.md](artifact://art_2)"
+        )
+
+    def test_means_by_an_id_its_own_artifact(self) -> None:
+        known = knowing({"a.md": "art_1", "art_1": "art_2"})
+
+        assert rewrite(["art_1"], known) == "[a.md](artifact://art_1)"
+
+    @pytest.mark.parametrize("artifact_id", ["", "a b", "a)b", "a" * 65])
+    def test_refuses_an_id_that_is_not_safe(self, artifact_id: str) -> None:
+        with pytest.raises(ValueError, match="artifact_id must match"):
+            KnownArtifacts().learn(artifact_id, "a.md")
+
+    @pytest.mark.parametrize("name", ["", "a\nb", "a\r", "a" * 256])
+    def test_refuses_a_name_that_is_none(self, name: str) -> None:
+        with pytest.raises(ValueError, match="name must be one line of 1 to 255"):
+            KnownArtifacts().learn("art_1", name)
+
+    def test_is_shared_by_several_texts(self) -> None:
+        known = KnownArtifacts()
+        one, other = MentionRewriter(known), MentionRewriter(known)
+        one.feed("See rep")
+        other.feed("[")
+        known.learn("art_s", "report.md")
+
+        assert one.feed(" or report.md, ") == f" or {LINK}, "
+        assert other.feed("report.md]") + other.flush() == f"{LINK}]"
+
+
+class TestMatch:
+    KNOWN = knowing({"a.md": "art_1", "a.md b": "art_2"})
+
+    def match(self, text: str, *, is_final: bool = False) -> str | None:
+        found = self.KNOWN.match(f"({text}", 1, 1 + len(text), is_final=is_final)
+        if isinstance(found, Mention):
+            return text[: found.end - 1]
+        return None if found is None else "?"
+
+    @pytest.mark.parametrize("text", ["a", "a.md", "a.md b", "a.md.", "a.md:/", "a\\"])
+    def test_waits_for_what_may_follow(self, text: str) -> None:
+        assert self.match(text) == "?"
+        assert self.match(text, is_final=True) in {None, "a.md", "a.md b"}
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("a.md c", "a.md"),
+            ("a.md bc", "a.md"),
+            ("a.md b ", "a.md b"),
+            ("a.md. ", "a.md"),
+            ("a.md:/x", "a.md"),
+            ("a.md://", None),
+            ("a.md.c", None),
+            ("a.mx", None),
+            ("b", None),
+        ],
+    )
+    def test_tells_what_certainly_is_there(
+        self, text: str, expected: str | None
+    ) -> None:
+        assert self.match(text) == expected
+
+    def test_has_one_word_for_waiting(self) -> None:
+        assert self.KNOWN.match("a", 0, 1, is_final=False) is UNSETTLED
