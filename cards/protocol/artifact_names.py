@@ -187,18 +187,8 @@ class KnownArtifacts:
         """Tell whether a word begins and ends there; None when that is open."""
         if not is_final and _OPEN.fullmatch(text, place, end):
             return None
-        is_emphasised = False
-        if _WITHIN.match(text, begin, end):
-            opener = text[max(0, begin - CONTEXT_LENGTH) : begin]
-            run = len(opener) - len(opener.rstrip("_"))
-            found = _EMPHASIS.match(text, begin - run, end) if run else None
-            if found is None or found.end() != begin:
-                return False
-            closer = _EMPHASIS_END.match(text, place, end)
-            if closer is None or len(closer[0]) != run:
-                return False
-            is_emphasised = True
-        if not is_emphasised and _WITHIN.match(text, place, end):
+        is_within = _WITHIN.match(text, begin, end) or _WITHIN.match(text, place, end)
+        if is_within and not _is_emphasised(text, begin, place, end):
             return False
         return not (place < end and _is_mark(text[place]))
 
@@ -212,6 +202,20 @@ class KnownArtifacts:
 
 def _escape(found: re.Match[str]) -> str:
     return "".join("\\" + character for character in found[0])
+
+
+def _is_emphasised(text: str, begin: int, place: int, end: int) -> bool:
+    """Tell whether equal runs of underscores stand on both sides of a name."""
+    before = text[max(0, begin - CONTEXT_LENGTH) : begin]
+    count = len(before) - len(before.rstrip("_"))
+    opener = _EMPHASIS.match(text, begin - count, end)
+    closer = _EMPHASIS_END.match(text, place, end)
+    return (
+        opener is not None
+        and closer is not None
+        and opener.end() == begin
+        and len(closer[0]) == count
+    )
 
 
 def _is_mark(character: str) -> bool:

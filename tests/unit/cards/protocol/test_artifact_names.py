@@ -120,3 +120,23 @@ class TestMatch:
 
     def test_has_one_word_for_waiting(self) -> None:
         assert self.KNOWN.match("a", 0, 1, is_final=False) is UNSETTLED
+
+    @pytest.mark.parametrize(
+        ("text", "is_one"),
+        [
+            ("_a.md_ ", True),
+            ("__a.md__", True),
+            ("_a.md__", False),
+            ("_a.md", False),
+            ("x_a.md_", False),
+            ("_a.md_x", False),
+            ("____a.md____", False),
+        ],
+    )
+    def test_takes_equal_underscores_for_emphasis(
+        self, text: str, is_one: bool
+    ) -> None:
+        """Spec: CommonMark 0.31, 6.2."""
+        found = self.KNOWN.match(text, text.index("a.md"), len(text), is_final=True)
+
+        assert (found is not None) == is_one

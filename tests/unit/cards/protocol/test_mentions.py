@@ -274,6 +274,14 @@ class TestLearning:
         known.learn("art_s", "report.md")
         assert rewriter.feed("ort.md and report.md") == "ort.md and "
 
+    def test_makes_no_image_of_what_has_come_out(self) -> None:
+        known = KnownArtifacts()
+        rewriter = MentionRewriter(known)
+
+        assert rewriter.feed("Done!") == "Done!"
+        known.learn("art_s", "report.md")
+        assert rewriter.feed("report.md ") == "report.md "
+
     @pytest.mark.parametrize("begun", ["```\n", "`", "[", "x `", "https://h/", "a-"])
     def test_finds_the_text_where_it_is(self, begun: str) -> None:
         """With nothing known nothing is held back, and yet the place is known."""
