@@ -173,8 +173,11 @@ class PromptBook(Protocol):
     def is_granted(self, session_pk: int, permission_key: str) -> bool:
         """Tell whether the session's user allowed this before. Spec: Ruling E18."""
 
-    def resent(self, since: datetime) -> list[OpenPrompt]:
-        """Return the prompts that an operator has had sent again since then."""
+    def resent(self, since: datetime, now: datetime) -> list[OpenPrompt]:
+        """Return the prompts that an operator has had sent again since then.
+
+        Those that may not be answered any more are left out. Spec: Ruling E17.
+        """
 
 
 class ArtifactRefused(Exception):

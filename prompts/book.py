@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from cards.clock import utc_now
 from cards.log.store import RowChange
 from cards.ports import NewWait, OpenPrompt, Settlement
 from cards.protocol.client_messages import (
@@ -279,10 +278,9 @@ class StoredPromptBook:
     # What an operator had sent again.
 
     @staticmethod
-    def resent(since: datetime) -> list[OpenPrompt]:
+    def resent(since: datetime, now: datetime) -> list[OpenPrompt]:
         """See `PromptBook.resent`."""
-        # What has expired since is never shown again. Spec: Ruling E17.
-        rows = open_waits(utc_now()).filter(resent_at__gte=since)
+        rows = open_waits(now).filter(resent_at__gte=since)
         return [_open_prompt(row) for row in rows.order_by("seq")]
 
 

@@ -395,8 +395,8 @@ class Hub:
 
     async def _resend(self) -> None:
         """Show again what an operator had sent again, once."""
-        since = utc_now() - RECENT
-        prompts = await run_in_database(self._services.book.resent, since)
+        now = utc_now()
+        prompts = await run_in_database(self._services.book.resent, now - RECENT, now)
         for prompt in prompts:
             live = self._stored.get(prompt.session_pk)
             if live is not None and self._resent.get(prompt.request_id) != (

@@ -119,11 +119,16 @@ class PromptDesk:
         self._looks = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
+        self._has_asked = asyncio.Event()
 
     @property
     def waiting_at(self) -> frozenset[str]:
         """Ids of the cards under which somebody waits. Spec: Ruling E13."""
         return frozenset(each.anchor.card_id for each in self._waiters.values())
+
+    async def until_asked(self) -> None:
+        """Return once somebody waits for the user."""
+        await self._has_asked.wait()
 
     # Asking.
 
@@ -216,6 +221,7 @@ class PromptDesk:
             done=loop.create_future(),
         )
         self._waiters[request_id] = waiter
+        self._note_who_waits()
         if timeout_ms:
             waiter.timer = loop.call_later(
                 timeout_ms / 1000, self._begin_lapse, request_id
@@ -229,10 +235,17 @@ class PromptDesk:
             return None
         self._owner.look_for_silent_cards()
         del self._waiters[request_id]
+        self._note_who_waits()
         if waiter.timer is not None:
             waiter.timer.cancel()
         self._owner.look_for_silent_cards()
         return waiter
+
+    def _note_who_waits(self) -> None:
+        if any(each.kind != CLIENT_TOOL for each in self._waiters.values()):
+            self._has_asked.set()
+        else:
+            self._has_asked.clear()
 
     def _show(
         self, payload: PromptUserPayload, *, agent_id: str, agent_run_id: str | None
@@ -260,7 +273,7 @@ class PromptDesk:
             return
         # Else its reply is on the way to the log.
         if request_id not in self._settled:
-            self._reply(request_id, "cancelled", "")
+            self._reply(_reply_of(request_id, "cancelled"))
 
     def close_open(self) -> None:
         """Withdraw everything that the ending turn still waits for. Spec: Ruling E10.
@@ -272,6 +285,11 @@ class PromptDesk:
             if waiter.kind != CLIENT_TOOL:
                 self._withdraw(request_id)
 
+    async def forget_turn(self) -> None:
+        """Forget what was settled in a turn whose end is stored."""
+        async with self._looks:
+            self._settled.clear()
+
     def begin_to_close(self) -> None:
         """Leave what is open from now on to the next owner: this server stops."""
         self._is_closing = True
@@ -280,6 +298,7 @@ class PromptDesk:
         """Forget what was done in frames that the log has lost."""
         self._waiters.clear()
         self._settled.clear()
+        self._note_who_waits()
 
     # Settling.
 
@@ -308,7 +327,13 @@ class PromptDesk:
                 self._book.settlements, [self._session_pk]
             )
             for settlement in settlements:
-                record = await self._go_on_with(settlement)
+                try:
+                    record = await self._go_on_with(settlement)
+                except (DatabaseError, LogWriteFailed):
+                    raise
+                except Exception as error:  # noqa: BLE001 - logged, and given on
+                    await self._give_up(settlement, error)
+                    continue
                 if record is not None:
                     records.append(record)
             if settlements:
@@ -331,35 +356,40 @@ class PromptDesk:
             return await self._continue_with(settlement)
         return None
 
+    async def _give_up(self, settlement: Settlement, error: Exception) -> None:
+        """End a wait whose answer cannot be used: better than to look for ever.
+
+        Whoever waits gets the error.
+        """
+        request_id = settlement.request_id
+        logger.error(
+            "nobody can go on with the answer to %s", request_id, exc_info=error
+        )
+        waiter = self._leave(request_id)
+        if waiter is not None and not waiter.done.done():
+            waiter.done.set_exception(error)
+        if settlement.kind != CLIENT_TOOL and request_id not in self._settled:
+            self._reply(_reply_of(request_id, "cancelled"))
+        elif waiter is None:
+            await self._writes.run(
+                self._session_pk, self._book.wait_dropped, request_id
+            )
+
     async def _deliver(self, settlement: Settlement, waiter: _Waiter) -> None:
         if waiter.kind == CLIENT_TOOL:
             # The close of its card is the reply.
             self._settled.add(settlement.request_id)
         else:
-            self._reply_to(settlement)
+            self._reply(_reply_to(settlement))
             await self._builder.writer.flush()
             self._leave(settlement.request_id)
         if not waiter.done.done():
             waiter.done.set_result(settlement)
 
-    def _reply_to(self, settlement: Settlement) -> None:
-        decision = settlement.decision
-        self._reply(
-            settlement.request_id,
-            _REPLY_OF_DECISION.get(decision, decision),
-            settlement.reason,
-        )
-
-    def _reply(self, request_id: str, decision: str, reason: str) -> None:
-        payload = msgspec.convert(
-            {"request_id": request_id, "decision": decision}
-            | ({"reason": reason} if reason else {}),
-            PromptReplyPayload,
-        )
-        self._settled.add(request_id)
+    def _reply(self, reply: PromptReplyPayload) -> None:
+        self._settled.add(reply.request_id)
         self._builder.prompt_reply(
-            payload,
-            changes=self._removed(request_id, decision),
+            reply, changes=self._removed(reply.request_id, reply.decision)
         )
 
     def _removed(self, request_id: str, decision: str) -> tuple[RowChange, ...]:
@@ -375,6 +405,8 @@ class PromptDesk:
                 self._session_pk, self._book.wait_dropped, request_id
             )
             return None
+        # Before the turn is stored: what cannot be told is not gone on with.
+        reply = _reply_to(settlement)
         text = self._words_of(settlement)
         record: TurnRecord | None = None
         if text is not None:
@@ -394,7 +426,7 @@ class PromptDesk:
             )
             if record is None:
                 return None
-        self._reply_to(settlement)
+        self._reply(reply)
         return record
 
     def _words_of(self, settlement: Settlement) -> str | None:
@@ -408,6 +440,7 @@ class PromptDesk:
     async def _ask_again(self, settlement: Settlement, waiter: _Waiter | None) -> None:
         """Ask anew what got an answer that cannot be carried out. Spec: Ruling E19."""
         old = decode_stored(settlement.frame)
+        inner = self._book.prompt_of(settlement)
         request_id = mint_request_id(self._builder.random_hex)
         wait = NewWait(
             request_id=request_id,
@@ -424,7 +457,6 @@ class PromptDesk:
                 return
             self._waiters[request_id] = waiter
             waiter.request_id = request_id
-        inner = self._book.prompt_of(settlement)
         self._show(
             PromptUserPayload(
                 request_id=request_id,
@@ -435,7 +467,7 @@ class PromptDesk:
             agent_id=old.envelope.agent_id or MAIN_AGENT,
             agent_run_id=old.envelope.agent_run_id or None,
         )
-        self._reply(settlement.request_id, "denied", settlement.rejection)
+        self._reply(_reply_of(settlement.request_id, "denied", settlement.rejection))
 
     # Time.
 
@@ -469,9 +501,28 @@ class PromptDesk:
         except (DatabaseError, LogWriteFailed) as error:
             # Rows stand: the runtime looks again before it gives the session back.
             logger.warning("settled prompts wait: %s", error)
+        except Exception:
+            logger.exception("a look at settled prompts broke down")
 
     async def close(self) -> None:
         """End what is still done in the background."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _reply_to(settlement: Settlement) -> PromptReplyPayload:
+    decision = settlement.decision
+    return _reply_of(
+        settlement.request_id,
+        _REPLY_OF_DECISION.get(decision, decision),
+        settlement.reason,
+    )
+
+
+def _reply_of(request_id: str, decision: str, reason: str = "") -> PromptReplyPayload:
+    return msgspec.convert(
+        {"request_id": request_id, "decision": decision}
+        | ({"reason": reason} if reason else {}),
+        PromptReplyPayload,
+    )

@@ -249,7 +249,7 @@ class SessionRuntime:
     async def stop(self, *, grace_s: float) -> None:
         """Begin no turn any more, and end the running one within its grace.
 
-        What waits is left to the next owner.
+        What waits is left to the next owner. A turn that asks its user has no grace.
 
         Spec: design.md 1, crash-only.
         """
@@ -259,7 +259,12 @@ class SessionRuntime:
         worker = self._worker
         if worker is None:
             return
-        await asyncio.wait([worker], timeout=grace_s)
+        # The answer would hardly come in time, and the question outlives the server.
+        asks = asyncio.create_task(self._desk.until_asked())
+        await asyncio.wait(
+            {worker, asks}, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        asks.cancel()
         if self._running is not None:
             self._running.end(CloseStatus.CANCELLED, server_stopped())
         await asyncio.wait([worker])
@@ -455,6 +460,7 @@ class SessionRuntime:
         self._report_dropped(running)
         self._log.end_turn(card, record, status, error, metrics=turn.metrics.total())
         await self._log.writer.flush()
+        await self._desk.forget_turn()
         self._said.remember(record, context)
 
     def _report_dropped(self, running: RunningTurn) -> None:

@@ -527,6 +527,47 @@ class TestStop:
             assert await owner() == ""
             assert await run_in_database(Worker.objects.count) == 0
 
+    @pytest.mark.parametrize("when", ["before", "meanwhile"])
+    async def test_waits_for_no_answer(self, transactional_db: None, when: str) -> None:
+        """A question outlives the server. Spec: Rulings E14, E15."""
+        async with running_house() as house, running_house() as heir:
+            is_inside, goes_on = asyncio.Event(), asyncio.Event()
+
+            async def ask(turn: Turn) -> None:
+                is_inside.set()
+                if when == "meanwhile":
+                    await goes_on.wait()
+                await turn.ask("Red or blue?")
+
+            house.engine.plays["ask"] = ask
+            heir.engine.plays["Your"] = heir.engine.plays["hi"]
+            client = await house.connect()
+            await client.say("ask", "c1")
+            await is_inside.wait()
+            if when == "before":
+                await client.transport.until(lambda: prompts_of(client))
+
+            stop = asyncio.create_task(house.hub.stop(grace_s=100 * PATIENCE_S))
+            goes_on.set()
+            async with asyncio.timeout(PATIENCE_S):
+                await stop
+            after = await heir.connect()
+            assert prompts_of(after) == prompts_of(client)
+            await after.send(
+                {
+                    "type": "prompt.user_response",
+                    "request_id": prompts_of(after)[0],
+                    "decision": "approved",
+                    "payload": {"custom_text": "red"},
+                }
+            )
+            await after.transport.until(lambda: len(after.closes()) == 2)
+
+        assert client.closes() == [("turn", "cancelled")]
+        assert [error["code"] for error in client.errors()] == ["SERVER_STOPPED"]
+        assert replies_of(client) == []
+        assert replies_of(after) == ["approved"]
+
     async def test_lets_a_turn_end_that_is_nearly_done(
         self, transactional_db: None
     ) -> None:

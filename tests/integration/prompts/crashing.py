@@ -88,7 +88,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "after the reply": lambda: around_log(b'"prompt.reply"', is_before=False),
     "before the continuation": lambda: before(prompt_desk, "continue_session"),
     "within the continuation": lambda: after(prompt_desk, "continue_session"),
-    "after the continuation": lambda: before(PromptDesk, "_reply_to"),
+    "after the continuation": lambda: before(PromptDesk, "_reply"),
     "after the delivery": lambda: None,
 }
 

@@ -370,7 +370,8 @@ class TestResending:
 
         browser.post(f"{WAITS}{wait.pk}/resend/")
 
-        assert prompt_book().resent(utc_now() - timedelta(minutes=1)) == []
+        now = utc_now()
+        assert prompt_book().resent(now - timedelta(minutes=1), now) == []
 
 
 class TestActions:

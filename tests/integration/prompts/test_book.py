@@ -893,7 +893,7 @@ class TestResent:
         for request_id, fields in wished.items():
             make_wait(turn, request_id, **{"expires_at": FAR_FUTURE} | fields)
 
-        resent = BOOK.resent(NOW)
+        resent = BOOK.resent(NOW, NOW)
 
         assert [prompt.request_id for prompt in resent] == ["req_a", "req_b"]
         assert resent[1].resent_at == NOW
@@ -904,4 +904,4 @@ class TestResent:
         times: dict[str, Any] = {"expires_at": FAR_FUTURE, end: FAR_PAST}
         make_wait(turn, resent_at=NOW, **times)
 
-        assert BOOK.resent(NOW) == []
+        assert BOOK.resent(NOW, NOW) == []

@@ -18,8 +18,9 @@ from cards.engine import (
     Turn,
 )
 from cards.live.prompt_desk import PromptDesk
-from cards.ports import NewWait, Settlement
+from cards.ports import NewWait
 from cards.protocol.kinds import CardKind
+from cards.protocol.payloads import PromptReplyPayload
 from prompts.models import PendingWait, PermissionGrant, SettledPrompt
 from tests.integration.cards.house import Client, Frame, House, running_house
 from tests.integration.prompts.asking import (
@@ -273,12 +274,12 @@ class TestWithdrawal:
             await asyncio.wait(asked)
             await say("done")(turn)
 
-        def reply_and_let_go(desk: PromptDesk, settlement: Settlement) -> None:
-            reply_to(desk, settlement)
+        def reply_and_let_go(desk: PromptDesk, told: PromptReplyPayload) -> None:
+            reply(desk, told)
             asked[0].cancel()
 
-        reply_to = PromptDesk._reply_to
-        monkeypatch.setattr(PromptDesk, "_reply_to", reply_and_let_go)
+        reply = PromptDesk._reply
+        monkeypatch.setattr(PromptDesk, "_reply", reply_and_let_go)
         asked: list[asyncio.Task[Answer]] = []
         house.engine.plays["ask"] = play
         await client.say("ask", "c1")
