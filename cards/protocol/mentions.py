@@ -149,7 +149,7 @@ class MentionRewriter:
     def _read_again(self) -> None:
         """Let what is not settled be read with what was learnt."""
         self._version = self._known.version
-        self._find = self._known.sieve.find
+        self._find = self._known.sieve.stops.search
         self._is_quiet = self._known.sieve.is_quiet
         if self._brackets:
             self._at = self._brackets[0].at
@@ -419,7 +419,7 @@ class MentionRewriter:
         if not self._known:
             return len(text)
         place = begin
-        while found := self._known.sieve.find_name(text, place):
+        while found := self._known.sieve.beginnings.search(text, place):
             at = found.start()
             place = at + 1
             if not self._known.sieve.may_begin(text, at, len(text)):

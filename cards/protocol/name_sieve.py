@@ -45,14 +45,7 @@ def _is_plain(chunk: str) -> bool:
 
 
 class NameSieve:
-    """The beginnings of names.
-
-    Attributes:
-        find: Finds in a text, from a place to another, what may begin a name, and
-            what Markdown may read as no plain text.
-        find_name: Finds what may begin a name.
-        is_quiet: Tells whether a chunk within plain text surely has neither.
-    """
+    """The beginnings of names, and what is made of them when it is asked for."""
 
     def __init__(self) -> None:
         self._forms: list[str] = []
@@ -64,7 +57,7 @@ class NameSieve:
         self._head_length = _HEAD_LENGTH
         #: All beginnings, also those that the end of a text cuts.
         self._heads: set[str] = set()
-        self._compile()
+        self._is_stale = True
 
     def add(self, form: str) -> None:
         """Know one more form in which a name is written."""
@@ -85,25 +78,47 @@ class NameSieve:
         else:
             self._heads.update(_cuts(form, self._head_length))
         if before != (len(self._firsts), len(self._unmarked), self._head_length):
-            self._compile()
+            self._is_stale = True
+
+    @property
+    def stops(self) -> re.Pattern[str]:
+        """Finds what may begin a name, or be no plain text to Markdown."""
+        self._renew()
+        return self._stops
+
+    @property
+    def beginnings(self) -> re.Pattern[str]:
+        """Finds what may begin a name."""
+        self._renew()
+        return self._beginnings
+
+    @property
+    def is_quiet(self) -> Callable[[str], bool]:
+        """Tells whether a chunk within plain text surely has neither."""
+        self._renew()
+        return self._is_quiet
 
     def may_begin(self, text: str, at: int, end: int) -> bool:
         """Tell whether a name may begin at a place of a text that ends at another."""
         head = text[at : min(at + self._head_length, end)]
         return head in self._heads or ("\\" in head and head[0] in self._firsts)
 
-    def _compile(self) -> None:
+    def _renew(self) -> None:
+        """Compile the patterns anew; many names are often learnt at once."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
         firsts = _class_of(self._firsts)
         letters = _class_of({each for each in self._firsts if _is_letter(each)})
         # Letters begin a name where they begin a word.
         inner = rf"(?<!{LETTER}[{letters}])" if letters else ""
-        self.find = re.compile(
+        self._stops = re.compile(
             rf"[\n`\[\]<\\/!{firsts}]"
             r"(?:(?<=[\n`\[\]<\\/])|(?<=!)(?:\[|\Z)"
             + (rf"|(?<=[{firsts}]){inner})" if firsts else ")")
-        ).search
-        self.find_name = re.compile(rf"[{firsts}]{inner}" if firsts else r"(?!)").search
-        self.is_quiet = self._quiet_test() if firsts else _is_plain
+        )
+        self._beginnings = re.compile(rf"[{firsts}]{inner}" if firsts else r"(?!)")
+        self._is_quiet = self._quiet_test() if firsts else _is_plain
 
     def _quiet_test(self) -> Callable[[str], bool]:
         find = self._loud_finder()
@@ -127,7 +142,7 @@ class NameSieve:
     def _may_hold(self, text: str) -> bool:
         """Tell whether a name may begin somewhere in a text."""
         place, end = 0, len(text)
-        while found := self.find_name(text, place):
+        while found := self._beginnings.search(text, place):
             place = found.start() + 1
             if self.may_begin(text, place - 1, end):
                 return True

@@ -66,7 +66,7 @@ class TestIsQuiet:
         sieve = sieve_of(forms)
 
         assert all(not sieve.is_quiet(f"see {form} and") for form in forms)
-        assert all(sieve.find_name(f"see {form}") for form in forms)
+        assert all(sieve.beginnings.search(f"see {form}") for form in forms)
         assert sieve.is_quiet("see this and")
 
     def test_knows_nothing_at_first(self) -> None:
@@ -74,7 +74,7 @@ class TestIsQuiet:
 
         assert sieve.is_quiet("report.md")
         assert not sieve.is_quiet("`")
-        assert not sieve.find_name("report.md")
+        assert not sieve.beginnings.search("report.md")
 
 
 class TestMayBegin:
