@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 import msgspec
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.files.storage import storages
-from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from rest_framework.exceptions import (
@@ -77,25 +76,6 @@ _SENTENCES: Final = {
 _CANNOT_BE_STORED: Final = "The server cannot store files right now."
 
 
-class UnreadForm(BaseParser):
-    """Leaves a form where it is until it is known whose it is.
-
-    Django looks for the CSRF token in a form before it looks into the headers, and
-    would take in the whole file for it; so with a cookie the header is needed.
-    """
-
-    media_type = _FORM_TYPE
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> QueryDict:
-        """Return no fields."""
-        return QueryDict()
-
-
 class AnyType(BaseContentNegotiation):
     """Lets a client accept what it likes: a file is of the type that it is."""
 
@@ -124,7 +104,6 @@ class ArtifactList(APIView):
     """
 
     permission_classes = (OwnsSessions,)
-    parser_classes = (UnreadForm,)
     shelf: StoredArtifactShelf | None = None
 
     def get(self, request: Request) -> Response:

@@ -462,6 +462,24 @@ class TestCookie:
         )
         assert told.status_code == 200
 
+    def test_takes_answers_as_long_as_a_frame(self, settings: Any) -> None:
+        """The look for the page's token does not bound them. Spec: Ruling E22."""
+        settings.CARDWIRE_MAX_FRAME_BYTES = 3 * 1024 * 1024
+        browser, principal = signed_in()
+        open_prompt(make_session("sess_own", principal))
+        browser.handler.enforce_csrf_checks = True
+        browser.get("/admin/login/")
+
+        told = browser.generic(
+            "POST",
+            "/v1/prompts/req_1/answer",
+            '{"decision":"denied"}'.ljust(settings.CARDWIRE_MAX_FRAME_BYTES),
+            JSON,
+            HTTP_X_CSRFTOKEN=browser.cookies["csrftoken"].value,
+        )
+
+        assert told.status_code == 200
+
     def test_is_not_needed_by_a_script(self) -> None:
         open_prompt(make_session("sess_own", ANONYMOUS))
 
