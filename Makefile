@@ -8,6 +8,8 @@
 
 PYTHON ?= python3
 PORT ?= 8081
+# Processes that run tests at a time; a file's tests stay together.
+TEST_PROCESSES ?= 2
 BIN := .venv/bin
 
 .PHONY: run test lint bench chaos race lock
@@ -17,7 +19,8 @@ run: .venv/run.stamp
 	@CARDWIRE_DEBUG=1 $(BIN)/python -m config.serve --port $(PORT)
 
 test: .venv/test.stamp
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile \
+	    --no-loadscope-reorder $(ARGS)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check .

@@ -277,7 +277,11 @@ class TestFailure:
         assert client.errors() == [error]
         assert kind_of(client.logged[-1]) == "error"
 
-    @pytest.mark.parametrize("play", [lambda turn: None, lambda: None, None], ids=str)
+    @pytest.mark.parametrize(
+        "play",
+        [lambda turn: None, lambda: None, None],
+        ids=["gives none", "takes none", "is none"],
+    )
     async def test_of_an_engine_that_is_none_fails_the_turn(
         self, house: House, client: Client, play: Any
     ) -> None:
