@@ -87,6 +87,16 @@ class TestMentions:
 
         assert server.sent_of("session.interrupt") == []
 
+    def test_are_bold_beside_chinese_letters(
+        self, page: Page, show: Show, shelf: PageShelf
+    ) -> None:
+        """CommonMark alone shows the stars: a bracket is no letter."""
+        say_files(show, "生成了**[report.md](artifact://art_md)**已经")
+
+        bold = card(page, "m").locator("strong")
+        expect(bold.get_by_role("button", name="report.md")).to_be_visible()
+        expect(card(page, "m")).not_to_contain_text("**")
+
     def test_within_a_file_lead_to_the_next(
         self, page: Page, show: Show, shelf: PageShelf
     ) -> None:

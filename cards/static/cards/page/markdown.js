@@ -7,6 +7,7 @@
  */
 
 import markdownIt from '../vendor/markdown-it/markdown-it.js';
+import cjkFriendly from '../vendor/markdown-it-cjk-friendly/index.js';
 import DOMPurify from '../vendor/dompurify/purify.js';
 import { artifactIdOf, isArtifactUri } from './artifacts/names.js';
 import { decorateCode } from './code.js';
@@ -31,6 +32,8 @@ const SANITISER = {
 };
 
 const markdown = markdownIt({ html: false, linkify: true });
+// `**` beside Chinese letters ends a bold link too: a file's name often is one.
+markdown.use(cjkFriendly);
 // `main.py` and `notes.md` are file names here, not hosts in Paraguay and Moldova.
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 // Refused targets are shown as inert text by the rules below instead of as source.
