@@ -1,7 +1,8 @@
 """Fixtures for all tests."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +30,22 @@ def server(tmp_path: Path) -> Iterator[CardwireServer]:
         yield running
     finally:
         running.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Let reports pass to the process that gathers them, whatever a test printed.
+
+    What engines raise may hold halves of surrogate pairs, which have no encoding.
+    """
+    return _encodable((yield))
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, list | tuple):
+        return type(value)(map(_encodable, value))
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(each) for key, each in value.items()}
+    return value
