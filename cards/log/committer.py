@@ -184,7 +184,9 @@ class Committer:
         is_told = False
         while True:
             try:
-                self._store.write(entries)
+                # The connection may have been lost behind the commit.
+                if not (is_told and self._store.holds(entries[-1])):
+                    self._store.write(entries)
                 return
             except StoreUnavailable as error:
                 if time.monotonic() >= deadline:

@@ -80,6 +80,13 @@ class LogStore(Protocol):
             OwnerReplaced: Nothing was stored; the same, and the fault is its fence.
         """
 
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether this very entry is stored.
+
+        Raises:
+            StoreUnavailable: It may work later.
+        """
+
     def checkpoint(self) -> None:
         """Do the store's housekeeping; called on another thread, now and then."""
 
@@ -182,6 +189,19 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
             raise
 
+    def holds(self, entry: Entry) -> bool:
+        """See `LogStore.holds`."""
+        try:
+            row = (
+                self._connect()
+                .execute(_SELECT.replace("%s", "?"), (entry.session_pk, entry.seq))
+                .fetchone()
+            )
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreUnavailable(str(error)) from error
+        return row is not None and bytes(row[0]) == entry.data
+
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file, without blocking."""
         with closing(sqlite3.connect(self._path, timeout=LOCK_TIMEOUT_S)) as connection:
@@ -223,6 +243,8 @@ def _insert_rows(connection: sqlite3.Connection, entries: Sequence[Entry]) -> No
             )
             start += size
 
+
+_SELECT = "SELECT data FROM cards_event WHERE session_id = %s AND seq = %s"
 
 _INSERTS = {
     # Constants and question marks only.
@@ -279,6 +301,18 @@ class PostgresStore:
         except psycopg.Error as error:
             self.close()
             raise StoreUnavailable(str(error)) from error
+
+    def holds(self, entry: Entry) -> bool:
+        """See `LogStore.holds`."""
+        try:
+            connection = self._connect()
+            with connection.transaction(), connection.cursor() as cursor:
+                cursor.execute(_SELECT, (entry.session_pk, entry.seq))
+                row = cursor.fetchone()
+        except psycopg.Error as error:
+            self.close()
+            raise StoreUnavailable(str(error)) from error
+        return row is not None and bytes(row[0]) == entry.data
 
     def checkpoint(self) -> None:
         """Do nothing: PostgreSQL checkpoints by itself."""

@@ -16,16 +16,27 @@ from tests.integration.cards.house import Client, Frame, House
 
 
 class UnreliableStore:
-    """The real store, with a plug to pull."""
+    """The real store, with a plug to pull.
+
+    Attributes:
+        is_away: Whether the plug is pulled.
+        loses_answers: Whether it is pulled behind each commit.
+    """
 
     def __init__(self, store: LogStore) -> None:
         self._store = store
         self.is_away = False
+        self.loses_answers = False
 
     def write(self, entries: Sequence[Entry]) -> None:
         if self.is_away:
             raise StoreUnavailable("the plug is pulled")
         self._store.write(entries)
+        if self.loses_answers:
+            raise StoreUnavailable("the plug is pulled behind the commit")
+
+    def holds(self, entry: Entry) -> bool:
+        return self._store.holds(entry)
 
     def checkpoint(self) -> None:
         self._store.checkpoint()
@@ -56,12 +67,14 @@ class TwoPartEngine(Engine):
 class Outage:
     """A house whose store can be away, and its one client."""
 
-    def __init__(self, store: UnreliableStore, engine: TwoPartEngine) -> None:
+    def __init__(
+        self, store: UnreliableStore, engine: TwoPartEngine, *, patience_s: float = 0
+    ) -> None:
         self.store = store
         self.engine = engine
         self.client: Client
         self.house = House(
-            engine=engine, committer=Committer(lambda: store, patience_s=0)
+            engine=engine, committer=Committer(lambda: store, patience_s=patience_s)
         )
 
     async def connect(self) -> None:
@@ -145,3 +158,22 @@ class TestOutage:
             if frame["type"] == "card.close"
         ]
         assert closes == ["tool", "message", "turn", "turn"]
+
+
+async def test_a_commit_without_an_answer_costs_no_turn(transactional_db: None) -> None:
+    """Spec: Rulings E2, E3: what is stored is neither lost nor stored again."""
+    outage = Outage(UnreliableStore(open_store()), TwoPartEngine(), patience_s=60)
+    await outage.connect()
+    try:
+        outage.engine.go_on.set()
+        outage.store.loses_answers = True
+        await outage.client.say("outage", "c1")
+        closed = await outage.client.until_closed("turn_c1")
+        log = await outage.house.log("sess_outage")
+    finally:
+        outage.store.loses_answers = False
+        await outage.house.close()
+
+    assert closed["payload"]["status"] == "ok"
+    assert outage.client.errors() == []
+    assert outage.client.seqs == list(range(1, len(log) + 1))

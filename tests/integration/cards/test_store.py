@@ -69,6 +69,17 @@ class TestLogStore:
         assert [seq for seq, _ in stored(session_row)] == [1, 2]
         store.write(entries(session_row, 3))
 
+    def test_knows_what_it_holds(self, store: LogStore, session_row: Session) -> None:
+        first, second = entries(session_row, 1, 2)
+        store.write([first])
+
+        assert store.holds(first)
+        assert not store.holds(second)
+        assert not store.holds(Entry(session_row.pk, 0, 1, b"another"))
+        assert not store.holds(Entry(session_row.pk + 1, 0, 1, first.data))
+        store.write([second])
+        assert store.holds(second)
+
     def test_refuses_events_of_a_session_that_is_gone(
         self, store: LogStore, session_row: Session
     ) -> None:

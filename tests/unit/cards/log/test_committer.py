@@ -167,6 +167,28 @@ class TestCommitter:
 
         assert [entry.data for entry in store.entries] == [b"b"]
 
+    async def test_takes_what_was_stored_for_stored_although_no_answer_came(
+        self, store: FakeStore
+    ) -> None:
+        """A connection that is lost behind the commit costs no turn."""
+        patient = Committer(lambda: store, patience_s=30)
+        sessions = [Session(pk, patient) for pk in (1, 2)]
+        store.loses_answers = True
+        for session in sessions:
+            session.emit(b"a", b"b")
+        for session in sessions:
+            await session.writer.flush()
+        sessions[0].emit(b"c")
+        await sessions[0].writer.flush()
+        await patient.close()
+
+        assert [session.failures for session in sessions] == [[], []]
+        assert [session.frames for session in sessions] == [
+            [b"a", b"b", b"c"],
+            [b"a", b"b"],
+        ]
+        assert len(store.entries) == 5
+
     async def test_tries_again_while_it_has_patience(self, store: FakeStore) -> None:
         patient = Committer(lambda: store, patience_s=30)
         session = Session(1, patient)
