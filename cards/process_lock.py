@@ -35,11 +35,14 @@ class ProcessLock:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Make the file and lock it.
+        """Make the file and lock it; does nothing when held already.
 
         Raises:
             OSError: Somebody else holds it, or the disk is at fault.
         """
+        if self._descriptor is not None:
+            # The kernel would refuse a second descriptor of our own like another's.
+            return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -76,7 +76,8 @@ class Membership:
             django.db.Error: The row stays until the lease expires.
         """
         self.begin_to_leave()
+        # Also of a worker that could never join, so that no file is left behind.
+        self._lock.release()
         if self._has_joined:
             self._has_joined = False
-            self._lock.release()
             await self._writes.run(None, retire, self.me)
