@@ -20,10 +20,9 @@ from django.conf import settings
 from cards.address_guard import AddressGuard, address_for_logs
 from cards.authentication import identity_of_scope
 from cards.consumers import CardConsumer
-from cards.protocol.close_codes import CloseCode
 from cards.routing import websocket_routes
 from cards.signals import session_deleted
-from cards.transport.daphne import install, sockets
+from cards.transport.daphne import install
 from cards.transport.daphne_http import BoundedBodies
 from config.wiring import admission, frame_limits, hub
 from prompts.signals import settled
@@ -70,10 +69,9 @@ session_deleted.connect(forget, dispatch_uid="config.asgi.forget")
 
 
 async def stop() -> None:
-    """End what runs here with a stored state, and close the sockets behind it."""
+    """End what runs here with a stored state."""
     await admission().stop()
     await hub().stop(grace_s=settings.CARDWIRE_STOP_GRACE_S)
-    await sockets.close_all(CloseCode.GOING_AWAY)
 
 
 async def is_known(head: dict[str, Any]) -> bool:
@@ -97,8 +95,8 @@ install(
     on_start=start,
     on_stop=stop,
     address_for_logs=address_for_logs,
-    # Beyond the grace: the log's patience, and the sockets' own grace.
-    stop_timeout_s=settings.CARDWIRE_STOP_GRACE_S + 15,
+    # Beyond the grace: the log's patience.
+    stop_timeout_s=settings.CARDWIRE_STOP_GRACE_S + 12,
 )
 
 consumer = CardConsumer.as_asgi(

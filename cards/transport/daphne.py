@@ -37,7 +37,7 @@ ANSWER_OVERHEAD_BYTES = 64
 MAX_WAITING_MESSAGES = 1000
 READ_AGAIN_S = 0.02
 
-#: Seconds that an orderly stop may take as a whole.
+#: Seconds that the work of a stop may take, apart from the closing of sockets.
 STOP_TIMEOUT_S = 75.0
 
 #: Set while daphne makes the application of a connection; the application's task
@@ -248,9 +248,11 @@ def install(
         is_known: Tells whether somebody who may be here sends a request; a large body
             of anybody else is refused with 401.
         on_start: Called once the event loop runs.
-        on_stop: Awaited on SIGTERM and SIGINT while all sockets still work.
+        on_stop: Awaited on SIGTERM and SIGINT while all sockets still work; then they
+            are closed with 1001, however it went.
         address_for_logs: What the access log may keep of an address.
-        stop_timeout_s: Seconds after which the process ends all the same.
+        stop_timeout_s: Seconds that `on_stop` may take before the process ends all the
+            same.
 
     On another server nothing calls `on_start` and `on_stop`.
 
@@ -311,3 +313,5 @@ async def _stop(on_stop: Callable[[], Awaitable[None]], timeout_s: float) -> Non
         logger.warning("the stop took more than %g s; ending all the same", timeout_s)
     except Exception:
         logger.exception("the stop was not orderly; the next worker cleans up")
+    # Nothing that went wrong before is the fault of those who wait at their sockets.
+    await sockets.close_all(CloseCode.GOING_AWAY)

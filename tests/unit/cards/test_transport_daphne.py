@@ -19,6 +19,7 @@ from cards.transport.daphne import (
     _stop,
 )
 from cards.transport.sockets import CLOSE_GRACE_S, Sockets
+from cards.transport.stalls import Progress
 
 CLOSE_1013 = b"\x88\x02" + (1013).to_bytes(2, "big")
 
@@ -309,6 +310,35 @@ def answer(stage: Stage, payload: bytes) -> None:
     stage.protocol.dataReceived(bytes([0x8A, 0x80 | len(payload)]) + bytes(4) + payload)
 
 
+class WaitingSocket:
+    """A socket whose client goes once it is told."""
+
+    def __init__(self, home: Sockets) -> None:
+        self.progress = Progress(since=0)
+        self.unsent_bytes = 0
+        self.closed_with: list[int] = []
+        self._home = home
+        home.add(self)
+
+    def close(self, code: int) -> None:
+        self.closed_with.append(code)
+        asyncio.get_running_loop().call_soon(self._home.remove, self)
+
+    def close_stalled(self) -> None:
+        """Nothing waits for it."""
+
+    def cut(self) -> None:
+        """It goes by itself."""
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> WaitingSocket:
+    """The one open socket of the process."""
+    home = Sockets()
+    monkeypatch.setattr(daphne_module, "sockets", home)
+    return WaitingSocket(home)
+
+
 class TestStartAndStop:
     """Issue "Liveness and ownership" 7."""
 
@@ -324,7 +354,7 @@ class TestStartAndStop:
         assert "no disk" in caplog.text
 
     async def test_a_stop_that_fails_is_logged(
-        self, caplog: pytest.LogCaptureFixture
+        self, caplog: pytest.LogCaptureFixture, waiting: WaitingSocket
     ) -> None:
         async def fail() -> None:
             raise RuntimeError("no disk")
@@ -333,13 +363,27 @@ class TestStartAndStop:
 
         assert "the stop was not orderly" in caplog.text
         assert "no disk" in caplog.text
+        assert waiting.closed_with == [1001]
 
     async def test_a_stop_that_hangs_is_bounded(
-        self, caplog: pytest.LogCaptureFixture
+        self, caplog: pytest.LogCaptureFixture, waiting: WaitingSocket
     ) -> None:
+        """As while the database is away; clients are told nevertheless."""
+
         async def hang() -> None:
             await asyncio.Event().wait()
 
         await _stop(hang, 0)
 
         assert "ending all the same" in caplog.text
+        assert waiting.closed_with == [1001]
+
+    async def test_sockets_are_closed_behind_the_work(
+        self, waiting: WaitingSocket
+    ) -> None:
+        async def work() -> None:
+            assert waiting.closed_with == []
+
+        await _stop(work, 60)
+
+        assert waiting.closed_with == [1001]
