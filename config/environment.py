@@ -84,11 +84,16 @@ def host_names(name: str) -> list[str]:
     return _read(name, "names of hosts with commas between, without https://", parse)
 
 
+#: The databases that the event log can be written to.
+DATABASE_BACKENDS = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
+
+
 def database(name: str, default: str, **options: Any) -> dict[str, Any]:
     """Return Django's settings of the database behind a URL.
 
     Raises:
-        ImproperlyConfigured: There is no such URL.
+        ImproperlyConfigured: There is no such URL, or it is of another database than
+            SQLite or PostgreSQL.
     """
     allowed = "a URL such as postgres://user:password@host:5432/name"
 
@@ -97,7 +102,7 @@ def database(name: str, default: str, **options: Any) -> dict[str, Any]:
         return settings
 
     found = _read(name, allowed, parse, is_secret=True)
-    if not found.get("ENGINE"):
+    if found.get("ENGINE") not in DATABASE_BACKENDS:
         raise ImproperlyConfigured(f"{name} is wrong; allowed: {allowed}")
     return found
 

@@ -304,6 +304,9 @@ LOGGING = {
     "loggers": {
         # Django's own handler would say everything twice.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
+        # It says of each ring that a worker which was killed did not hear it. Rings
+        # may get lost, and there are many a second for hours.
+        "channels_redis": {"level": "WARNING"},
         # One line per HTTP request is the proxy's business.
         "daphne": {"level": "WARNING"},
         "django.channels.server": {"level": "WARNING"},

@@ -1,7 +1,10 @@
 """The composition root: the one place where the parts are put together."""
 
+import re
+import traceback
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 
 from channels.layers import get_channel_layer
 from django.conf import settings
@@ -33,19 +36,41 @@ def load_engine(dotted_path: str) -> Engine:
     Raises:
         ImproperlyConfigured: The path names no engine class, or making it failed.
     """
+    named = f"CARDWIRE_ENGINE={dotted_path!r}"
+    allowed = "allowed: the path of an engine, package.module.Class"
+    if not re.fullmatch(r"\w+(\.\w+)*[.:]\w+", dotted_path):
+        raise ImproperlyConfigured(f"{named} is wrong; {allowed}")
     try:
         engine_class = import_string(dotted_path.replace(":", "."))
-    except ImportError as error:
+    except Exception as error:
+        # What an author's module raises when it is loaded may be anything.
         raise ImproperlyConfigured(
-            f"CARDWIRE_ENGINE={dotted_path!r} cannot be imported: {error};"
-            " allowed: the path of an engine, package.module.Class"
+            f"{named} cannot be imported: {_where_and_why(error)}; {allowed}"
         ) from error
     if not (isinstance(engine_class, type) and issubclass(engine_class, Engine)):
         raise ImproperlyConfigured(
-            f"CARDWIRE_ENGINE={dotted_path!r} is not an engine;"
+            f"{named} is not an engine;"
             " allowed: the path of a subclass of cards.engine.Engine"
         )
-    return engine_class()
+    try:
+        engine = engine_class()
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f"{named} cannot be made: {_where_and_why(error)};"
+            " allowed: a class with a method run that takes no arguments itself"
+        ) from error
+    if not isinstance(engine.model, str):
+        raise ImproperlyConfigured(
+            f"{named} has a model that is no text: {engine.model!r}; allowed: a str"
+        )
+    return engine
+
+
+def _where_and_why(error: Exception) -> str:
+    """Return what an author needs to find an error, without the whole traceback."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(last.filename).name}:{last.lineno}"
+    return f"{type(error).__name__}: {error} ({place})"
 
 
 @cache

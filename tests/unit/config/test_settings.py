@@ -47,7 +47,11 @@ WRONG: dict[str, list[str]] = {
     "CARDWIRE_SWEEP_INTERVAL_S": NUMBERS,
     "CARDWIRE_EVENT_RETENTION_DAYS": NUMBERS,
     "CARDWIRE_TICK_INTERVAL_MS": WHOLE,
-    "DATABASE_URL": ["nonsense", "foo://ann:SECRET@host/name"],
+    "DATABASE_URL": [
+        "nonsense",
+        "foo://ann:SECRET@host/name",
+        "mysql://ann:SECRET@host/name",
+    ],
     "REDIS_URL": ["http://:SECRET@host"],
 }
 
@@ -179,3 +183,12 @@ class TestEverySetting:
 
 def source() -> str:
     return Path(SETTINGS).read_text()
+
+
+class TestLog:
+    def test_is_not_filled_by_rings_that_a_killed_worker_misses(self) -> None:
+        """Its place in the channel layer outlives it by hours."""
+        said = read()["LOGGING"]
+
+        assert said["root"]["level"] == "INFO"
+        assert said["loggers"]["channels_redis"]["level"] == "WARNING"
