@@ -477,8 +477,7 @@ class Connection:
         )
 
     async def _interrupt(self, message: SessionInterrupt) -> None:
-        live = self._bound
-        _check_trace(live, message.trace_id)
+        live = await self._stored_of(message.trace_id)
         outcome = await live.interrupt(
             StopRequest(
                 turn_card_id=message.turn_card_id,
@@ -493,9 +492,16 @@ class Connection:
                 UpdatedInner(state="running" if outcome.is_running else "idle"),
             )
 
-    async def _inject(self, message: UserInject) -> None:
+    async def _stored_of(self, trace_id: str | None) -> LiveSession:
+        """Return the session, whose row another worker may have made just now."""
         live = self._bound
-        _check_trace(live, message.trace_id)
+        _check_trace(live, trace_id)
+        if live.record is None:
+            await live.look_for_row()
+        return live
+
+    async def _inject(self, message: UserInject) -> None:
+        live = await self._stored_of(message.trace_id)
         if not await live.inject(clean_text(message.text)):
             raise refuse("no turn is running", code="NO_RUNNING_TURN")
 

@@ -177,6 +177,47 @@ class TestWithoutName:
         assert status_of(here, "turn_c2") == "cancelled"
 
 
+class TestSessionThatAnotherWorkerMade:
+    """Both clients named it before it had a row. Spec: Rulings E1, E26."""
+
+    async def test_is_stopped_at_once(self, transactional_db: None) -> None:
+        async with running_house() as first, running_house() as other:
+            here, there = await first.connect(), await other.connect()
+            play = Waiting(first, "wait")
+            await here.say("wait", "c1")
+            await play.is_inside.wait()
+
+            await there.interrupt()
+            await first.hub.look_around()
+            await here.until_closed("turn_c1")
+
+            assert status_of(here, "turn_c1") == "cancelled"
+
+    async def test_takes_words_at_once(self, transactional_db: None) -> None:
+        """Spec: Ruling E23."""
+        async with running_house() as first, running_house() as other:
+            here, there = await first.connect(), await other.connect()
+            heard: list[str] = []
+
+            async def listen(turn: Turn) -> None:
+                async with turn.message():
+                    await turn.flush()
+                async for words in turn.injections():
+                    heard.append(words)
+                    return
+
+            first.engine.plays["listen"] = listen
+            await here.say("listen", "c1")
+            await here.transport.until(here.closes)
+
+            await there.send({"type": "user.inject", "text": "faster"})
+            await first.hub.look_around()
+            await here.until_closed("turn_c1")
+
+            assert heard == ["faster"]
+            assert there.errors() == []
+
+
 class TestBetweenTwoTurns:
     async def test_a_stop_that_meets_the_end_of_a_turn_spares_the_next(
         self, house: House, monkeypatch: pytest.MonkeyPatch

@@ -313,6 +313,8 @@ class TestWhatStays:
 def said_frames(turn_no: int, first_seq: int) -> list[bytes]:
     """Return three frames: a question, a reply of the main agent, and its text."""
     turn, message = f"turn_{turn_no}", f"msg_{turn_no}"
+    words = f"ask {turn_no}"
+    content = [{"type": "text", "text": words}]
     reply = msgspec.json.decode(
         frame(
             first_seq + 1,
@@ -329,7 +331,10 @@ def said_frames(turn_no: int, first_seq: int) -> list[bytes]:
             "card.add",
             card_id=turn,
             kind="turn",
-            payload={"turn_no": turn_no, "input": {"text": f"ask {turn_no}"}},
+            payload={
+                "turn_no": turn_no,
+                "input": {"text": words, "content": content},
+            },
         ),
         msgspec.json.encode(reply),
         chunk(first_seq + 2, f"reply {turn_no}", card_id=message),
