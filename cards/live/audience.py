@@ -26,11 +26,11 @@ class Follower(Protocol):
     def report_trouble(self, error: ErrorInfo) -> None:
         """Tell this client of trouble that cannot be logged."""
 
-    def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
+    def greet_anew(self, seq: int) -> None:
         """Tell this client of another trace: another worker made the session.
 
         Args:
-            newest: Seq behind which the client goes on.
+            seq: Behind which the client goes on.
         """
 
     def tell_deleted(self) -> None:
@@ -104,10 +104,10 @@ class Audience:
         for follower in tuple(self.followers):
             follower.report_trouble(error)
 
-    def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
+    def greet_anew(self, seq: int) -> None:
         """Tell of another trace; see `Follower.greet_anew`."""
         for follower in tuple(self.followers):
-            follower.greet_anew(newest, prompts)
+            follower.greet_anew(seq)
 
     def tell_deleted(self) -> None:
         """Tell that the session is deleted."""

@@ -265,11 +265,11 @@ class Connection:
         """See `Follower.report_trouble`."""
         self.tell_error(error)
 
-    def greet_anew(self, newest: int, prompts: Sequence[OpenPrompt]) -> None:
+    def greet_anew(self, seq: int) -> None:
         """See `Follower.greet_anew`."""
         if self._live is not None:
-            self._begin_at(newest)
-            self._tell_opened(self._live, newest, prompts)
+            self._begin_at(seq)
+            self._tell_opened(self._live, seq, ())
             self.pump()
 
     def tell_deleted(self) -> None:

@@ -52,7 +52,7 @@ from cards.queries import (
     SessionRecord,
     TurnRecord,
     find_own_session,
-    newest_seq,
+    log_bounds,
     read_history,
     read_news,
 )
@@ -168,12 +168,14 @@ class LiveSession:
 
     async def _adopt(self, record: SessionRecord) -> None:
         """Take the row that another process made in between; its trace counts."""
-        newest = await run_in_database(newest_seq, record.pk)
+        bounds = await run_in_database(log_bounds, record.pk)
+        oldest, newest = bounds or (1, 0)
         self.trace_id = record.trace_id
         self.audience.begin_anew(newest)
         self.record = record
         self._on_stored(record.pk, self)
-        self.audience.greet_anew(newest, await self.open_prompts(newest))
+        # Those who follow were here before its first frame, and are shown that one.
+        self.audience.greet_anew(oldest - 1)
 
     async def look_for_row(self) -> None:
         """Find out whether another worker made the session meanwhile.

@@ -416,13 +416,26 @@ class TestLivingOwner:
         assert here.trace_id != there.trace_id
 
         await here.say("hi", "c1")
-        await there.transport.until(lambda: there.trace_id == here.trace_id)
-        await there.resume(0)
+        await here.until_closed("turn_c1")
         await there.until_closed("turn_c1")
 
-        # A resume may overlap what came live. Spec: Ruling E4.
-        by_seq = {frame["envelope"]["seq"]: frame for frame in there.logged}
-        assert [by_seq[seq] for seq in sorted(by_seq)] == here.logged
+        assert there.trace_id == here.trace_id
+        assert there.logged == here.logged
+
+    async def test_is_found_by_who_sends_the_same_message_elsewhere(
+        self, houses: tuple[House, House]
+    ) -> None:
+        """It is answered with its turn, and sees all of it. Spec: Rulings E8, E26."""
+        first, other = houses
+        here, there = await first.connect(), await other.connect()
+
+        await here.say("hi", "c1")
+        await here.until_closed("turn_c1")
+        await there.say("hi", "c1")
+        await there.until_closed("turn_c1")
+
+        assert there.logged == here.logged
+        assert [frame["payload"]["turn_no"] for frame in there.logged[:1]] == [1]
 
     async def test_runs_what_another_worker_accepted(
         self, houses: tuple[House, House]
