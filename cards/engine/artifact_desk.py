@@ -18,12 +18,14 @@ class MadeFile:
 
     Attributes:
         pieces: The bytes; read in another thread, once.
+        may_wait: Whether reading them may last for ever, as that of a pipe does.
         mime_type: A hint; "" for none.
         is_wanted: Whether the turn that makes it goes on.
     """
 
     name: str
     pieces: Iterable[bytes]
+    may_wait: bool
     mime_type: str
     type: str
     role: str

@@ -105,7 +105,8 @@ class Filing:
         file = MadeFile(
             name=str(name),
             pieces=_pieces_of(content),
-            mime_type=mime_type or "",
+            may_wait=not isinstance(content, str | bytes | bytearray | memoryview),
+            mime_type=str(mime_type or ""),
             type=str(type or ""),
             role=str(role or ""),
             description=str(description or ""),

@@ -11,8 +11,9 @@ Spec: design.md 1; Ruling E21.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, BinaryIO, TypeVar
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, BinaryIO, Final, TypeVar
 
 from django.db import Error as DatabaseError
 
@@ -20,7 +21,7 @@ from cards.clock import Entropy, utc_now
 from cards.database import WriteBatches, run_in_database
 from cards.engine import EngineError
 from cards.engine.artifact_desk import MadeFile
-from cards.file_threads import run_with_files
+from cards.file_threads import run_with_files, run_with_source
 from cards.ownership import NotTheOwner, write_as_owner
 from cards.ports import (
     ArtifactRefused,
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R")
 
 NOT_STORED = "ARTIFACT_NOT_STORED"
+
+#: What an engine gave to be read and is read at a time, in one session.
+MAX_SOURCES: Final = 8
 
 
 class SessionArtifacts:
@@ -64,7 +68,10 @@ class SessionArtifacts:
         self._writes = writes
         self._entropy = Entropy()
         self._order = asyncio.Lock()
+        self._sources = asyncio.Semaphore(MAX_SOURCES)
         self._works: set[asyncio.Task[Any]] = set()
+        #: Each is set when nobody wants its file any more.
+        self._given_up: set[asyncio.Event] = set()
         #: What messages may mention. Spec: Ruling E21.
         self.known = KnownArtifacts()
         for artifact_id, name in known:
@@ -82,7 +89,9 @@ class SessionArtifacts:
     ) -> R:
         """See `ArtifactDesk.keep`."""
         is_given_up = asyncio.Event()
+        self._given_up.add(is_given_up)
         work = self._begin(self._keep(file, show, is_given_up))
+        work.add_done_callback(lambda _: self._given_up.discard(is_given_up))
         try:
             # What is stored is shown, although whoever waits is cancelled.
             return await asyncio.shield(work)
@@ -115,16 +124,43 @@ class SessionArtifacts:
                 "a file of session %s was not kept: %r", self._session_pk, error
             )
 
-    async def _stage(self, file: MadeFile, name: str) -> StagedContent:
+    async def _stage(
+        self, file: MadeFile, name: str, is_given_up: asyncio.Event
+    ) -> StagedContent:
+        stage = partial(
+            self._shelf.stage,
+            _while_wanted(file, is_given_up),
+            name=name,
+            claimed_mime_type=file.mime_type,
+        )
         try:
-            return await run_with_files(
-                self._shelf.stage,
-                file.pieces,
-                name=name,
-                claimed_mime_type=file.mime_type,
-            )
+            if file.may_wait:
+                return await self._stage_source(stage, is_given_up)
+            return await run_with_files(stage)
         except ArtifactRefused as refusal:
             raise _not_stored(refusal) from refusal
+
+    async def _stage_source(
+        self, stage: Callable[[], StagedContent], is_given_up: asyncio.Event
+    ) -> StagedContent:
+        """Stage what may never end, and wait for it only as long as it is wanted."""
+        reading = asyncio.create_task(self._read_source(stage))
+        ending = asyncio.create_task(is_given_up.wait())
+        await asyncio.wait({reading, ending}, return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        if reading.done():
+            return reading.result()
+        reading.add_done_callback(self._discard_late)
+        raise _turn_ended()
+
+    async def _read_source(self, stage: Callable[[], StagedContent]) -> StagedContent:
+        async with self._sources:
+            return await run_with_source(stage)
+
+    def _discard_late(self, reading: "asyncio.Task[StagedContent]") -> None:
+        """Remove what was staged when nobody wanted it any more."""
+        if not reading.cancelled() and reading.exception() is None:
+            self._begin(run_with_files(self._shelf.discard, reading.result()))
 
     async def _keep(
         self,
@@ -133,7 +169,7 @@ class SessionArtifacts:
         is_given_up: asyncio.Event,
     ) -> R:
         name = self._shelf.safe_name(file.name)
-        content = await self._stage(file, name)
+        content = await self._stage(file, name, is_given_up)
         new = NewArtifact(
             artifact_id=mint_card_id(CardKind.ARTIFACT, self._entropy.hex),
             session_pk=self._session_pk,
@@ -149,7 +185,7 @@ class SessionArtifacts:
         async with self._order:
             if is_given_up.is_set() or not file.is_wanted():
                 await run_with_files(self._shelf.discard, content)
-                raise EngineError(ErrorType.USER_ABORTED, "the turn has ended")
+                raise _turn_ended()
             stored = await self._store(new)
             self.known.learn(stored.artifact_id, stored.name)
             return show(stored, content.icon)
@@ -180,8 +216,29 @@ class SessionArtifacts:
             ) from error
 
     async def close(self) -> None:
-        """Wait for what is still done in the background."""
+        """Give up what is still read, and wait for what is done in the background."""
+        for is_given_up in self._given_up:
+            is_given_up.set()
         await asyncio.gather(*self._works, return_exceptions=True)
+
+
+def _while_wanted(file: MadeFile, is_given_up: asyncio.Event) -> Iterator[bytes]:
+    """Return the bytes of a file as long as somebody wants it; read in a thread.
+
+    Raises:
+        EngineError: Nobody does any more.
+    """
+    pieces = iter(file.pieces)
+    while file.is_wanted() and not is_given_up.is_set():
+        piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
+    raise _turn_ended()
+
+
+def _turn_ended() -> EngineError:
+    return EngineError(ErrorType.USER_ABORTED, "the turn has ended")
 
 
 def _not_stored(refusal: ArtifactRefused) -> EngineError:

@@ -17,6 +17,8 @@ from artifacts.models import Artifact as ArtifactRow
 from artifacts.models import ArtifactVersion
 from cards.database import run_in_database
 from cards.engine import Artifact, EngineError, Turn
+from cards.file_threads import FILE_THREADS
+from cards.live.artifact_desk import MAX_SOURCES
 from cards.ports import ArtifactRefused
 from tests.integration.cards.house import (
     MAX_FILE_BYTES,
@@ -291,6 +293,98 @@ class TestInterrupt:
         names = [card["payload"]["name"] for card in artifact_cards(client)]
         assert names == ["a.txt", "b.txt"]
         assert client.closes() == [("turn", "cancelled")]
+
+
+class TestSource:
+    """What an engine gives to be read may be slow, or never end."""
+
+    async def test_that_never_ends_holds_nothing_up_behind_a_stop(
+        self, house: House, client: Client
+    ) -> None:
+        """Ruling E10: not even the session's way back to where nobody owns it."""
+        gate: Any = Gate()
+
+        async def play(turn: Turn) -> None:
+            await turn.artifact("a.bin", gate)
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await run_in_database(gate.is_read.wait, 30)
+        await client.interrupt()
+        await client.until_closed("turn_c1")
+        await until_at_rest(house)
+        await client.say("hi", "c2")
+        await client.until_closed("turn_c2")
+        gate.may_go_on.set()
+
+        assert client.closes()[0] == ("turn", "cancelled")
+        assert client.closes()[-1] == ("turn", "ok")
+        assert await run_in_database(versions) == []
+
+    async def test_of_a_task_that_outlives_its_turn_holds_nothing_up(
+        self, house: House, client: Client
+    ) -> None:
+        gate: Any = Gate()
+        tasks: list[asyncio.Task[Artifact]] = []
+
+        async def play(turn: Turn) -> None:
+            tasks.append(asyncio.create_task(turn.artifact("a.bin", gate)))
+            await run_in_database(gate.is_read.wait, 30)
+
+        house.engine.plays["make"] = play
+        await client.say("make", "c1")
+        await client.until_closed("turn_c1")
+        await until_at_rest(house)
+        gate.may_go_on.set()
+
+        assert client.closes() == [("turn", "ok")]
+        with pytest.raises(EngineError, match="the turn has ended"):
+            await tasks[0]
+        assert await run_in_database(versions) == []
+
+    async def test_takes_no_thread_from_other_files(
+        self, house: House, client: Client
+    ) -> None:
+        gates: list[Any] = [Gate() for _ in range(FILE_THREADS)]
+
+        async def wait(turn: Turn) -> None:
+            await asyncio.gather(*(turn.artifact("a.bin", gate) for gate in gates))
+
+        async def make(turn: Turn) -> None:
+            await turn.artifact("b.txt", "text")
+
+        house.engine.plays |= {"wait": wait, "make": make}
+        other = await house.connect("other")
+        await client.say("wait", "c1")
+        for gate in gates:
+            await run_in_database(gate.is_read.wait, 30)
+        await other.say("make", "c2")
+        await other.until_closed("turn_c2")
+
+        assert await run_in_database(versions) == [("b.txt", 1, b"text")]
+        for gate in gates:
+            gate.may_go_on.set()
+        await client.until_closed("turn_c1")
+        assert len(await run_in_database(versions)) == 1 + len(gates)
+
+    async def test_is_not_read_beside_too_many_others(
+        self, house: House, client: Client
+    ) -> None:
+        gates: list[Any] = [Gate() for _ in range(MAX_SOURCES + 1)]
+
+        async def wait(turn: Turn) -> None:
+            await asyncio.gather(*(turn.artifact("a.bin", gate) for gate in gates))
+
+        house.engine.plays["wait"] = wait
+        await client.say("wait", "c1")
+        for gate in gates[:-1]:
+            await run_in_database(gate.is_read.wait, 30)
+        assert not gates[-1].is_read.is_set()
+        for gate in gates:
+            gate.may_go_on.set()
+        await client.until_closed("turn_c1")
+
+        assert len(await run_in_database(versions)) == len(gates)
 
 
 class TestReplacedOwner:
