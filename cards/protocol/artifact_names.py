@@ -18,6 +18,9 @@ MAX_NAME_LENGTH: Final = 255
 #: Characters before a name that decide whether one may stand there.
 CONTEXT_LENGTH: Final = 4
 
+#: Characters that are read of a text with escapes before it is clear what it may name.
+_GLANCE: Final = 8
+
 _WORD: Final = rf"[^\W{UNSPACED}]"
 
 #: Joins the character before with what follows it, whatever the scripts.
@@ -143,8 +146,8 @@ class KnownArtifacts:
         Spec: Ruling E21.
         """
         written = text[at : min(end, at + 2 * self._max_length)]
-        plain, lengths = _unescaped(written)
-        is_cut = at + len(written) == end and not is_final
+        plain, lengths = self._read(written)
+        is_cut = at + (lengths[-1] if lengths else len(written)) == end and not is_final
         if is_cut and self._may_become_name(plain):
             return UNSETTLED
         while form := self._longest_form(plain):
@@ -156,6 +159,17 @@ class KnownArtifacts:
                 return Mention(end=place, link=self._link(form))
             plain = form[:-1]
         return None
+
+    def _read(self, written: str) -> tuple[str, list[int] | None]:
+        """Return what is written without its escapes, and where its characters end.
+
+        Of much that begins as no name does, only the beginning: it holds all that
+        could be found.
+        """
+        plain, lengths = _unescaped(written, _GLANCE)
+        if lengths and len(plain) == _GLANCE and self._begins_form(plain):
+            return _unescaped(written, len(written))
+        return plain, lengths
 
     def _may_become_name(self, plain: str) -> bool:
         if plain.endswith("\\"):
@@ -223,17 +237,20 @@ def _is_mark(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
-def _unescaped(written: str) -> tuple[str, list[int] | None]:
+def _unescaped(written: str, count: int) -> tuple[str, list[int] | None]:
     """Return a text without its escapes, and where its characters end.
 
     The second is None when there are none, and each ends where it ends.
+
+    Args:
+        count: Characters that are wanted if there are escapes.
     """
     if "\\" not in written:
         return written, None
     plain: list[str] = []
     lengths = [0]
     place = 0
-    while place < len(written):
+    while place < len(written) and len(plain) < count:
         found = _ESCAPED.match(written, place)
         plain.append(found[1] if found else written[place])
         place = found.end() if found else place + 1

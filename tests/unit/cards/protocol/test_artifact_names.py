@@ -1,8 +1,11 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from cards.protocol import artifact_names
 from cards.protocol.artifact_names import UNSETTLED, KnownArtifacts, Mention
 from cards.protocol.mentions import MentionRewriter
 from tests.unit.cards.protocol.mention_texts import knowing, rewrite
@@ -140,3 +143,44 @@ class TestMatch:
         found = self.KNOWN.match(text, text.index("a.md"), len(text), is_final=True)
 
         assert (found is not None) == is_one
+
+
+class TestEscapes:
+    """A long name and a text of escapes."""
+
+    NAMES = knowing({"x" * 250: "art_1", "[[a]]*.md": "art_2", "\\\\.md": "art_3"})
+
+    def test_that_begin_no_name_are_not_read_as_far_as_one_goes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read: list[int] = []
+        unescaped = artifact_names._unescaped
+
+        def counted(written: str, count: int) -> tuple[str, list[int] | None]:
+            plain, lengths = unescaped(written, count)
+            read.append(len(plain))
+            return plain, lengths
+
+        monkeypatch.setattr(artifact_names, "_unescaped", counted)
+        text = "\\[\\]" * 500
+
+        assert rewrite([text], self.NAMES) == text
+        assert 0 < sum(read) <= 10 * len(text)
+
+    @given(
+        st.lists(
+            st.sampled_from(["\\", "[", "]", "a", "*", ".md", "x" * 9, " ", "\n"])
+        ),
+        st.integers(min_value=1, max_value=9),
+    )
+    def test_are_read_alike_however_far_one_looks(
+        self, parts: list[str], step: int
+    ) -> None:
+        text = "".join(parts)
+        chunks = [text[at : at + step] for at in range(0, len(text), step)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(artifact_names, "_GLANCE", 10_000)
+            whole = rewrite([text], self.NAMES)
+
+        assert rewrite([text], self.NAMES) == whole
+        assert rewrite(chunks, self.NAMES) == whole
