@@ -14,7 +14,11 @@ no viewer of PDF, and theirs gives a paper nothing of the page's.
 Spec: issue "Artifacts" 4; cases XSS.
 """
 
+import unicodedata
 from typing import Final
+from urllib.parse import quote
+
+from django.utils.http import content_disposition_header
 
 from artifacts.content_types import PLAIN, is_textual
 
@@ -50,6 +54,29 @@ def content_type_of(mime_type: str) -> str:
         mime_type = PLAIN
     # A mark of byte order says otherwise where there is one.
     return f"{mime_type}; charset=utf-8" if mime_type.startswith("text/") else mime_type
+
+
+def disposition_of(name: str, *, is_saved: bool) -> str:
+    """Return the `Content-Disposition` of an answer.
+
+    A name that is more than ASCII stands there twice: as it is, and for those who
+    cannot read that form in ASCII. So does one with `%`, which some would decode.
+
+    Args:
+        name: Safe.
+
+    Spec: RFC 6266, 4.3 and appendix D; cases FR-111, FR-113.
+    """
+    if name.isascii() and "%" not in name:
+        header: str | None = content_disposition_header(is_saved, name)
+        return header or "attachment"
+    kind = "attachment" if is_saved else "inline"
+    plain = "".join(
+        letter if letter.isascii() and letter not in '%"/\\' else "_"
+        for letter in unicodedata.normalize("NFKD", name)
+        if not unicodedata.combining(letter)
+    )
+    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
 def policy_of(mime_type: str) -> str:

@@ -13,13 +13,14 @@ from django.core.files.storage import storages
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_vary_headers
-from django.utils.http import (
-    content_disposition_header,
-    http_date,
-    parse_http_date_safe,
-)
+from django.utils.http import http_date, parse_http_date_safe
 
-from artifacts.delivery import content_type_of, may_be_shown, policy_of
+from artifacts.delivery import (
+    content_type_of,
+    disposition_of,
+    may_be_shown,
+    policy_of,
+)
 from artifacts.models import ArtifactVersion
 from artifacts.protocol.ranges import ByteRange, RangeUnsatisfiable, read_range
 from cards.file_threads import run_with_files
@@ -144,10 +145,9 @@ def answer_with(request: HttpRequest, file: ServedFile) -> HttpResponseBase:
 
 def _headers(file: ServedFile) -> dict[str, str]:
     is_saved = file.is_saved or not may_be_shown(file.mime_type)
-    disposition = content_disposition_header(is_saved, file.name)
     return {
         "Content-Type": content_type_of(file.mime_type),
-        "Content-Disposition": disposition or "attachment",
+        "Content-Disposition": disposition_of(file.name, is_saved=is_saved),
         "Content-Security-Policy": policy_of(file.mime_type),
         "Cross-Origin-Resource-Policy": "same-origin",
         "X-Content-Type-Options": "nosniff",

@@ -326,9 +326,19 @@ class TestSafety:
         [
             ('say "hi".txt', r'attachment; filename="say \"hi\".txt"'),
             ("a;b=c.txt", 'attachment; filename="a;b=c.txt"'),
-            ("100%.txt", 'attachment; filename="100%.txt"'),
-            ("报告 1.md", "attachment; filename*=utf-8''%E6%8A%A5%E5%91%8A%201.md"),
-            ("naïve.txt", "attachment; filename*=utf-8''na%C3%AFve.txt"),
+            (
+                "100%.txt",
+                "attachment; filename=\"100_.txt\"; filename*=UTF-8''100%25.txt",
+            ),
+            (
+                "报告 1.md",
+                'attachment; filename="__ 1.md";'
+                " filename*=UTF-8''%E6%8A%A5%E5%91%8A%201.md",
+            ),
+            (
+                "naïve.txt",
+                "attachment; filename=\"naive.txt\"; filename*=UTF-8''na%C3%AFve.txt",
+            ),
             ("../../etc/passwd", 'attachment; filename="passwd"'),
             ("a\r\nSet-Cookie: x=1", 'attachment; filename="a Set-Cookie: x=1"'),
             ("gnp.\u202etxt.exe", 'attachment; filename="gnp.txt.exe"'),

@@ -1,8 +1,19 @@
 """What a browser is told of a file, so that it runs none of it. Cases XSS."""
 
-import pytest
+import re
+from urllib.parse import unquote
 
-from artifacts.delivery import content_type_of, may_be_shown, policy_of
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from artifacts.delivery import (
+    content_type_of,
+    disposition_of,
+    may_be_shown,
+    policy_of,
+)
+from artifacts.protocol.names import safe_name
 
 
 @pytest.mark.parametrize(
@@ -62,3 +73,28 @@ def test_a_player_may_ask_for_the_file_again(mime_type: str) -> None:
 def test_a_paper_has_no_scripts_of_ours_either() -> None:
     """Below `sandbox` browsers start no viewer."""
     assert policy_of("application/pdf").startswith("default-src 'none';")
+
+
+@given(st.text().map(safe_name), st.booleans())
+@example("..\uff0f..\uff0f\uff02\uff05\u2100", True)
+@example("a%22; x=y", False)
+def test_any_name_is_told_whole_and_once_more_in_ascii(
+    name: str, is_saved: bool
+) -> None:
+    """Sample n01; cases FR-107, FR-111."""
+    header = disposition_of(name, is_saved=is_saved)
+
+    found = re.fullmatch(
+        r'(inline|attachment); filename=(?:"((?:[ !#-\[\]-~]|\\["\\])*)"|([\w.-]+))'
+        r"(?:; filename\*=UTF-8''([\w.~%-]+))?",
+        header,
+        re.ASCII,
+    )
+    assert found, header
+    assert (found[1] == "attachment") is is_saved
+    plain = re.sub(r"\\(.)", r"\1", found[2] or found[3] or "")
+    if found[4] is None:
+        assert plain == name
+    else:
+        assert unquote(found[4]) == name
+        assert not set('%"/\\') & set(plain)
