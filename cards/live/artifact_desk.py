@@ -84,6 +84,17 @@ class SessionArtifacts:
             if isinstance(source, dict) and source.get("type") == "artifact":
                 self.known.learn(str(source["artifact_id"]), str(source["name"]))
 
+    async def look(self) -> None:
+        """Know the files that were brought by others meanwhile, such as uploads.
+
+        Raises:
+            django.db.Error: The database cannot be read.
+        """
+        stored = await run_in_database(self._shelf.known, self._session_pk)
+        for artifact_id, name in stored:
+            if not self.known.knows(artifact_id):
+                self.known.learn(artifact_id, name)
+
     async def keep(
         self, file: MadeFile, show: Callable[[StoredArtifact, bytes], R]
     ) -> R:

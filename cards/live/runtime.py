@@ -445,6 +445,7 @@ class SessionRuntime:
         )
         if record.is_stopped:
             running.end(CloseStatus.CANCELLED)
+        await self._artifacts.look()
         # A turn that is not known to have begun is run by the next owner: its engine
         # does nothing before that is stored. Spec: Ruling E14.
         await self._log.writer.flush()

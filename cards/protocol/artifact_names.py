@@ -97,6 +97,10 @@ class KnownArtifacts:
     def __bool__(self) -> bool:
         return bool(self._forms)
 
+    def knows(self, artifact_id: str) -> bool:
+        """Tell whether an artifact was learnt."""
+        return artifact_id in self._name_of_id
+
     def learn(self, artifact_id: str, name: str) -> None:
         """Know an artifact, or know it by one more name.
 

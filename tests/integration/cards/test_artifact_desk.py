@@ -15,11 +15,13 @@ from django.db import DatabaseError
 
 from artifacts.models import Artifact as ArtifactRow
 from artifacts.models import ArtifactVersion
+from cards.clock import utc_now
 from cards.database import run_in_database
 from cards.engine import Artifact, EngineError, Turn
 from cards.file_threads import FILE_THREADS
 from cards.live.artifact_desk import MAX_SOURCES
-from cards.ports import ArtifactRefused
+from cards.models import Session
+from cards.ports import ArtifactRefused, NewArtifact
 from tests.integration.cards.house import (
     MAX_FILE_BYTES,
     Client,
@@ -438,6 +440,45 @@ class TestMentions:
         link = f"See [report.md](artifact://{card['payload']['artifact_id']})."
         assert texts_of(client, "turn_c2") == [link]
         assert texts_of(later, "turn_c3") == [link]
+
+    async def test_of_what_was_uploaded_while_the_session_was_held(
+        self, house: House, client: Client
+    ) -> None:
+        """Of equal names the one that came last is meant."""
+
+        def upload() -> str:
+            content = house.shelf.stage([b"text"], name="plan.md")
+            session = Session.objects.get()
+            artifact_id = f"art_{ArtifactRow.objects.count():016}"
+            house.shelf.keep(
+                NewArtifact(
+                    artifact_id=artifact_id,
+                    session_pk=session.pk,
+                    name="plan.md",
+                    content=content,
+                    is_version=False,
+                    source="user",
+                ),
+                utc_now(),
+            )
+            return artifact_id
+
+        async def tell(turn: Turn) -> None:
+            async with turn.message() as message:
+                await message.text("See plan.md.")
+
+        house.engine.plays["tell"] = tell
+        await client.say("tell", "c1")
+        await client.until_closed("turn_c1")
+        for card in ("c2", "c3"):
+            artifact_id = await run_in_database(upload)
+            await client.say("tell", card)
+            await client.until_closed(f"turn_{card}")
+
+            assert texts_of(client, f"turn_{card}") == [
+                f"See [plan.md](artifact://{artifact_id})."
+            ]
+        assert texts_of(client, "turn_c1") == ["See plan.md."]
 
     async def test_are_in_the_history_as_they_are_in_the_log(
         self, house: House, client: Client
